@@ -1,0 +1,189 @@
+"""`study.toml` and run files: an error names the file, the key, what is allowed and the nearest match."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from annotate.errors import ConfigError, nearest
+from annotate.schema import ConsentScope, Scale
+
+Model = TypeVar("Model", bound=BaseModel)
+Setting = float | Literal["default"]
+# Steps that pydantic puts into the place of an error for the branches of a union; they are no keys.
+_UNION_STEPS = ("function-", "literal[", "constrained-", "float", "int", "str")
+
+
+class Section(BaseModel):
+    """Base of every section: frozen, no unknown key."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+
+class StudySection(Section):
+    """`[study]`: what the study is called, and where its records lie."""
+
+    name: str = Field(min_length=1)
+    language: str = "en"
+    store: str = "sqlite:///store.db"
+    scopes: tuple[ConsentScope, ...] = ()
+    scopes_basis: str | None = None
+
+
+class ModelConfig(Section):
+    """`[models.NAME]`: a litellm model name (or `local/smollm2`) with its sampling settings.
+
+    A sampling setting is a number, or `"default"`: then it is not sent at all.
+    """
+
+    model: str
+    temperature: Setting = "default"
+    top_p: Setting = "default"
+    seed: int | Literal["default"] = "default"
+    max_tokens: int = Field(default=1024, ge=1)
+    concurrency: int = Field(default=8, ge=1, le=1000)
+    context_tokens: int | None = Field(default=None, ge=1)
+    timeout_seconds: float = Field(default=120, gt=0)
+    retries: int = Field(default=4, ge=0, le=20)
+    api_base: str | None = None
+    structured: Literal["auto", "schema", "tool", "text"] = "auto"
+    params: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _no_secrets(self) -> ModelConfig:
+        secret = [k for k in self.params if "key" in k.lower() or "secret" in k.lower() or k.lower() == "token"]
+        if secret:
+            raise ValueError(f"{secret[0]!r} looks like a secret; secrets come from the environment only")
+        return self
+
+
+class PriceConfig(Section):
+    """`[prices."MODEL"]`: US dollars per million tokens, and the day on which they were true."""
+
+    input_usd_per_million: float = Field(ge=0)
+    output_usd_per_million: float = Field(ge=0)
+    cached_input_usd_per_million: float | None = Field(default=None, ge=0)
+    as_of: str
+
+
+class TaskConfig(Section):
+    """`[tasks.NAME]`: a task folder anywhere, and the tags by which its conversations are grouped."""
+
+    path: str | None = None
+    group_by: tuple[str, ...] | None = None
+
+
+class StrategyConfig(Section):
+    """`[strategies.NAME]`: what a simulated user is given, and whether it thinks first."""
+
+    think: bool = True
+    parts: tuple[Literal["knowledge", "preferences", "writing", "interaction"], ...] = ()
+    length_range: bool = False
+
+
+class RunSection(Section):
+    """`[run]`: which conversations are twinned, by which users, against which assistants, and who rates them."""
+
+    name: str = "run"
+    tasks: tuple[str, ...] = ()
+    conversations: int | None = Field(default=None, ge=1)
+    per_task: dict[str, int] = Field(default_factory=dict)
+    strategies: tuple[str, ...] = ("zero_shot_cot", "profile")
+    user: str | None = None
+    assistant: str | None = None
+    assistants: dict[str, str] = Field(default_factory=dict)
+    document: str | None = None
+    extractor: str | None = None
+    judges: tuple[str, ...] = ()
+    scales: tuple[str, ...] = ()
+    trials: int = Field(default=1, ge=1)
+    max_user_turns: int = Field(default=15, ge=1, le=200)
+    user_max_tokens: int = Field(default=256, ge=16)
+    assistant_max_tokens: int = Field(default=1024, ge=16)
+    prompt_tokens: int | None = Field(default=None, ge=200)
+    calls: int | None = Field(default=None, ge=1)
+    budget_usd: float | None = Field(default=None, ge=0)
+    concurrency: int = Field(default=16, ge=1, le=1000)
+
+
+class ReportSection(Section):
+    """`[report]`: how the numbers are computed."""
+
+    resamples: int = Field(default=2000, ge=100)
+    seed: int = 7
+    equivalence_margin_points: float = Field(default=10, gt=0)
+
+
+class StudyConfig(Section):
+    """The whole of `study.toml`."""
+
+    study: StudySection
+    models: dict[str, ModelConfig] = Field(default_factory=dict)
+    prices: dict[str, PriceConfig] = Field(default_factory=dict)
+    tasks: dict[str, TaskConfig] = Field(default_factory=dict)
+    scales: dict[str, Scale] = Field(default_factory=dict)
+    strategies: dict[str, StrategyConfig] = Field(default_factory=dict)
+    consent: dict[str, str] = Field(default_factory=dict)
+    run: RunSection = Field(default_factory=RunSection)
+    report: ReportSection = Field(default_factory=ReportSection)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_scales(cls, raw: Any) -> Any:
+        if isinstance(raw, dict) and isinstance(raw.get("scales"), dict):
+            named = {k: {"name": k, **v} if isinstance(v, dict) else v for k, v in raw["scales"].items()}
+            return {**raw, "scales": named}
+        return raw
+
+
+def load_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file; raise `ConfigError` with file, line and remedy."""
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such file. Check the path, or make one with 'usercal init'.") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 text (byte {error.start}). Save the file as UTF-8.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}. Fix that line.") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}). Check the path and its permissions.") from None
+
+
+def check(model: type[Model], raw: dict[str, Any], path: Path) -> Model:
+    """Validate `raw` as `model`; raise `ConfigError` that names file, key, allowed keys and the nearest match."""
+    try:
+        return model.model_validate(raw)
+    except ValidationError as error:
+        problems = sorted(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
+        raise ConfigError(f"{path}: {_sentence(model, problems[0])}") from None
+
+
+def _sentence(model: type[BaseModel], problem: Any) -> str:
+    where = [str(step) for step in problem["loc"] if not str(step).startswith(_UNION_STEPS)]
+    key = ".".join(where) or "file"
+    if problem["type"] == "extra_forbidden":
+        allowed = _allowed(model, problem["loc"][:-1])
+        return f"unknown key {key!r}{nearest(where[-1], allowed)} Allowed here: {', '.join(allowed)}."
+    if problem["type"] == "missing":
+        return f"key {key!r} is required and missing. Add it."
+    message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "literal_error" and isinstance(problem["input"], str):
+        message += nearest(problem["input"], re.findall(r"'([^']*)'", problem["ctx"]["expected"])).rstrip("?.")
+    return f"key {key!r}: {message[:1].lower() + message[1:]} (it is {problem['input']!r}). Change it."
+
+
+def _allowed(model: type[BaseModel], loc: tuple[Any, ...]) -> list[str]:
+    """Follow `loc` through the models and return the keys allowed at its end."""
+    here: Any = model
+    for step in loc:
+        fields = getattr(here, "model_fields", {})
+        if step in fields:
+            here = fields[step].annotation
+            if getattr(here, "__origin__", None) is dict:
+                here = here.__args__[1]
+    return sorted(getattr(here, "model_fields", {}))

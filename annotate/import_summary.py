@@ -1,0 +1,155 @@
+"""What an import found and stored, for people and for programs."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from annotate.importers.contract import Batch, NoteKind
+from annotate.schema import Annotation
+
+_WIDTH = 12
+
+
+@dataclass
+class SourceSummary:
+    """What one batch held."""
+
+    format: str
+    files: list[str]
+    tasks: dict[str, int]
+    conversations: int
+    people: int
+    assistants: dict[str, int]
+    items: int
+    ratings: dict[str, dict[str, Any]]
+    facts: dict[str, str | int]
+    repaired: dict[str, int]
+    dropped: dict[str, int]
+    warnings: dict[str, int]
+
+
+@dataclass
+class ImportSummary:
+    """What an import found in its sources, and what of it was new to the store."""
+
+    new: int
+    already_there: int
+    annotations: int
+    corrections: int
+    profiles: int
+    items_completed: int
+    sources: list[SourceSummary] = field(default_factory=list)
+    next_command: str = "usercal status"
+    """What the reader may want next; the lines do not say it."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        from dataclasses import asdict
+
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        """Return the lines for people: the answer first, then what was found, repaired and dropped."""
+        answer = f"{self.new} new, {self.already_there} already there"
+        if self.corrections:
+            answer += f"; {_many(self.corrections, 'rating')} differed and {_were(self.corrections)} corrected"
+        if self.annotations > self.corrections and not self.new:
+            answer += f"; {_many(self.annotations - self.corrections, 'annotation')} added"
+        lines = [_row("stored", answer)]
+        for source in self.sources:
+            lines += _source_lines(source)
+        if self.items_completed:
+            lines.append(_row("completed", f"{_many(self.items_completed, 'item')} in the store got what they lacked"))
+        return lines
+
+
+def summarise(batches: Sequence[Batch], counts: Mapping[str, int]) -> ImportSummary:
+    """Return the summary of batches and of what a plan counted."""
+    simulated = any(c.origin == "simulated" for batch in batches for c in batch.conversations)
+    human = any(c.origin == "human" for batch in batches for c in batch.conversations)
+    return ImportSummary(
+        new=counts.get("new", 0), already_there=counts.get("already there", 0),
+        annotations=counts.get("annotations", 0),
+        corrections=counts.get("corrections", 0), profiles=counts.get("profiles", 0),
+        items_completed=counts.get("items completed", 0), sources=[_summary(batch) for batch in batches],
+        next_command="usercal plan" if human else "usercal ufs" if simulated else "usercal status")
+
+
+def _summary(batch: Batch) -> SourceSummary:
+    conversations = batch.conversations
+    notes: dict[NoteKind, dict[str, int]] = {"repaired": {}, "dropped": {}, "warning": {}}
+    for (kind, text), count in sorted(batch.notes.items(), key=lambda note: (-note[1], note[0])):
+        notes[kind][text] = count
+    return SourceSummary(
+        format=batch.format, files=[str(path) for path in batch.files],
+        tasks=dict(Counter(c.task for c in conversations)), conversations=len(conversations),
+        people=len({c.participant for c in conversations if c.origin == "human"}),
+        assistants=dict(Counter(c.assistant for c in conversations).most_common()), items=len(batch.items),
+        ratings=_ratings(batch.annotations), facts=batch.facts,
+        repaired=notes["repaired"], dropped=notes["dropped"], warnings=notes["warning"])
+
+
+def _ratings(annotations: Sequence[Annotation]) -> dict[str, dict[str, Any]]:
+    """Return for each scale n and, of numbers, mean and range, of labels how often each was given."""
+    corrected = {annotation.supersedes for annotation in annotations}
+    said: dict[str, list[Any]] = defaultdict(list)
+    for annotation in annotations:
+        if annotation.value is not None and annotation.id not in corrected:
+            said[annotation.scale].append(annotation.value)
+    found: dict[str, dict[str, Any]] = {}
+    for scale, values in said.items():
+        numbers = [value for value in values if isinstance(value, (int, float)) and not isinstance(value, bool)]
+        entry: dict[str, Any] = {"n": len(values)}
+        if len(numbers) == len(values):
+            entry |= {"mean": sum(numbers) / len(numbers), "min": min(numbers), "max": max(numbers)}
+        elif len(labels := Counter(map(str, values))) <= min(10, len(values) / 2):
+            entry["labels"] = dict(labels.most_common())
+        found[scale] = entry
+    return found
+
+
+def _source_lines(source: SourceSummary) -> list[str]:
+    tasks = ", ".join(f"{task} {count}" for task, count in source.tasks.items())
+    lines = [_row("format", f"{source.format}: {_many(len(source.files), 'file')}, "
+                            f"{_many(source.conversations, 'conversation')}{f' ({tasks})' if tasks else ''}")]
+    if source.conversations:
+        lines.append(_row("people", f"{source.people}     assistants {len(source.assistants)}     "
+                                    f"items {source.items}"))
+    numbers, texts = [], []
+    for scale, entry in source.ratings.items():
+        if "mean" in entry:
+            numbers.append(f"{scale} mean {entry['mean']:.2f}, {entry['min']:g} to {entry['max']:g}, n = {entry['n']}")
+        elif "labels" in entry and len(entry["labels"]) <= 3:
+            shares = ", ".join(f"{label} {count}" for label, count in entry["labels"].items())
+            numbers.append(f"{scale} {shares}, n = {entry['n']}")
+        else:
+            texts.append(f"{scale} {entry['n']}")
+    lines += _rows("ratings", numbers)
+    if texts:
+        lines += _rows("texts", [", ".join(texts)])
+    profiles = [f"{name.removeprefix('profiles ')} {value}" for name, value in source.facts.items()
+                if name.startswith("profiles ")]
+    if profiles:
+        lines.append(_row("profiles", f"joined: {', '.join(profiles)}"))
+    for name, notes in (("repaired", source.repaired), ("dropped", source.dropped), ("warning", source.warnings)):
+        lines += _rows(name, [f"{count} × {text}" for text, count in notes.items()])
+    return lines + [_row(name, str(value)) for name, value in source.facts.items() if not name.startswith("profiles ")]
+
+
+def _row(name: str, text: str) -> str:
+    return f"{name:<{_WIDTH}}{text}"
+
+
+def _rows(name: str, texts: Sequence[str]) -> list[str]:
+    return [_row(name if place == 0 else "", text) for place, text in enumerate(texts)]
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"

@@ -1,0 +1,256 @@
+"""Read text, JSON and JSON Lines strictly: a fault of a file is one sentence with the place and the remedy."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn, TextIO, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from annotate.errors import InputError, nearest
+
+Model = TypeVar("Model", bound=BaseModel)
+_SPACE = " \t\r\n"
+_CHUNK = 1 << 16
+_NEAR = 16  # a value that is cut off fails this near to the end of what was read, or is an open string
+_BOMS = ((b"\xff\xfe\x00\x00", "utf-32"), (b"\x00\x00\xfe\xff", "utf-32"), (b"\xef\xbb\xbf", "utf-8-sig"),
+         (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+_DIGITS = 300  # a longer integer is no finite float
+_CUT = "It looks cut off: fetch or export it again."
+
+
+def head(path: Path, size: int = _CHUNK) -> bytes:
+    """Return the first bytes of a file."""
+    try:
+        with path.open("rb") as file:
+            return file.read(size)
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+def unreadable(path: Path, error: OSError) -> InputError:
+    """Return the error for a file that the system does not give."""
+    return InputError(f"{path}: cannot be read ({error.strerror}). Check the path and its permissions.")
+
+
+def encoding_of(start: bytes) -> str:
+    """Return the encoding that a byte order mark states, else UTF-8."""
+    return next((name for mark, name in _BOMS if start.startswith(mark)), "utf-8")
+
+
+def head_text(path: Path, size: int = _CHUNK) -> str:
+    """Return the beginning of a file as text; empty where it is binary or of no known encoding."""
+    start = head(path, size)
+    try:
+        # A cut in the middle of a character is no fault of the file.
+        text = start.decode(encoding_of(start), "replace")
+    except UnicodeError:
+        return ""
+    return "" if "\x00" in text else text.lstrip("\ufeff")
+
+
+@contextmanager
+def opened(path: Path, encoding: str | None = None, newline: str = "\n") -> Iterator[TextIO]:
+    """Open a text file with the encoding of its byte order mark; bad bytes become an `InputError`."""
+    name = encoding or encoding_of(head(path, 4))
+    try:
+        with path.open("r", encoding=name, newline=newline) as file:
+            yield file
+    except UnicodeError as error:
+        place = f"byte {error.start}" if isinstance(error, UnicodeDecodeError) else "at its start"
+        raise InputError(f"{path}: is not {name.upper().removesuffix('-SIG')} text ({place}). "
+                         "Save the file as UTF-8.") from None
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+class Decoder:
+    """A strict JSON decoder for one file: no NaN, no infinity, no repeated key, no number out of range."""
+
+    def __init__(self, path: Path) -> None:
+        self.where = str(path)
+        self._json = json.JSONDecoder(object_pairs_hook=self._object, parse_constant=self._constant,
+                                      parse_float=self._float, parse_int=self._int)
+
+    def whole(self, text: str) -> Any:
+        """Decode a text that holds one value and nothing else."""
+        return self._guarded(lambda: self._json.decode(text), text)
+
+    def next(self, text: str, start: int) -> tuple[Any, int]:
+        """Decode the value at `start`; return it and the place after it; `JSONDecodeError` where it is not complete."""
+        found: tuple[Any, int] = self._guarded(lambda: self._json.raw_decode(text, start), None)
+        return found
+
+    def fail(self, error: json.JSONDecodeError, cut: bool) -> NoReturn:
+        """Raise the sentence for text that is no JSON."""
+        place = self.where if error.lineno == 1 and "line" in self.where else f"{self.where}, line {error.lineno}"
+        remedy = _CUT if cut else "Fix that place, or export the file again."
+        raise InputError(f"{place}: not valid JSON: {error.msg.lower()} (column {error.colno}). {remedy}") from None
+
+    def _guarded(self, decode: Any, text: str | None) -> Any:
+        try:
+            return decode()
+        except json.JSONDecodeError as error:
+            if text is None:
+                raise
+            self.fail(error, error.pos >= len(text.rstrip()) or "Unterminated" in error.msg)
+        except RecursionError:
+            raise InputError(f"{self.where}: is nested too deeply to be read. Export it again.") from None
+
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            seen: set[str] = set()
+            twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+            raise InputError(f"{self.where}: key {twice!r} stands twice in one object, so its value is not known. "
+                             "Remove one of the two.")
+        return found
+
+    def _constant(self, name: str) -> NoReturn:
+        raise InputError(f"{self.where}: {name} is not a JSON value. Write null, or a number.")
+
+    def _float(self, digits: str) -> float:
+        value = float(digits)
+        if not math.isfinite(value):
+            raise InputError(f"{self.where}: the number {digits[:40]} is out of range. Write a smaller number.")
+        return value
+
+    def _int(self, digits: str) -> int:
+        if len(digits) > _DIGITS:
+            raise InputError(f"{self.where}: a number of {len(digits)} digits is out of range. "
+                             "Write a smaller number, or a text.")
+        return int(digits)
+
+
+def read_json(path: Path) -> Any:
+    """Return the JSON value of a whole file."""
+    with opened(path) as file:
+        text = file.read()
+    if not text.strip():
+        raise InputError(f"{path}: is empty. Check the export that wrote it.")
+    return Decoder(path).whole(text)
+
+
+def stream_list(path: Path) -> Iterator[Any]:
+    """Yield the elements of a file that holds one JSON list, one at a time: memory holds one element, not the file."""
+    decoder = Decoder(path)
+    with opened(path) as file:
+        window = _Window(file)
+        if window.skip() != "[":
+            raise InputError(f"{path}: is no list of records. Give the file as it was released.")
+        window.place += 1
+        if window.skip() == "]":
+            return
+        while True:
+            yield window.value(decoder)
+            mark = window.skip()
+            window.place += 1
+            if mark == "]":
+                return
+            if mark != ",":
+                window.complain(decoder, f"a comma or a bracket is missing before {mark!r}" if mark else "it ends")
+            window.skip()
+
+
+class _Window:
+    """The part of a file that is being decoded."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file, self._text, self.place, self._lines = file, "", 0, 1
+
+    def skip(self) -> str:
+        """Go to the next character that is no white space and return it; empty at the end."""
+        while True:
+            while self.place < len(self._text):
+                if self._text[self.place] not in _SPACE + "\ufeff":
+                    return self._text[self.place]
+                self.place += 1
+            if not self._more(_CHUNK):
+                return ""
+
+    def value(self, decoder: Decoder) -> Any:
+        """Decode the value here; read on, twice as much each time, until it is complete."""
+        size = _CHUNK
+        while True:
+            try:
+                value, end = decoder.next(self._text, self.place)
+            except json.JSONDecodeError as error:
+                near_end = len(self._text[error.pos:].strip(_SPACE)) < _NEAR or "Unterminated" in error.msg
+                if not near_end or not self._more(size):
+                    self.complain(decoder, error.msg.lower(), error.pos)
+                size *= 2
+                continue
+            # A number at the very end of the window may go on.
+            if end < len(self._text) or not self._more(_CHUNK):
+                self.place = end
+                return value
+
+    def complain(self, decoder: Decoder, message: str, position: int | None = None) -> NoReturn:
+        """Raise the sentence for text that is no JSON."""
+        at = self.place if position is None else position
+        line = self._lines + self._text.count("\n", 0, at)
+        cut = at >= len(self._text.rstrip()) or "unterminated" in message
+        remedy = _CUT if cut and not self._more(1) else "Fix that place, or export the file again."
+        raise InputError(f"{decoder.where}, line {line}: not valid JSON: {message}. {remedy}")
+
+    def _more(self, size: int) -> bool:
+        read = self._file.read(size)
+        if read:
+            self._lines += self._text.count("\n", 0, self.place)
+            self._text, self.place = self._text[self.place:] + read, 0
+        return bool(read)
+
+
+def stream_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (line number, object) of a JSON Lines file; blank lines are passed over."""
+    with opened(path) as file:
+        decoder = Decoder(path)
+        # Only \n ends a line: a text may hold other line separators.
+        for number, line in enumerate(file, 1):
+            if not line.strip(_SPACE + "\ufeff"):
+                continue
+            decoder.where = f"{path}, line {number}"
+            value = decoder.whole(line.strip(_SPACE + "\ufeff"))
+            if not isinstance(value, dict):
+                raise InputError(f"{path}, line {number}: is no JSON object. Write one object in each line.")
+            yield number, value
+
+
+def checked(kind: type[Model], raw: Any, where: str) -> Model:
+    """Return `raw` as a model; the first fault becomes a sentence with the key and what is allowed."""
+    try:
+        return kind.model_validate(raw)
+    except ValidationError as error:
+        problems = sorted(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
+        raise InputError(f"{where}: {_sentence(kind, problems[0])}") from None
+
+
+def _sentence(kind: type[BaseModel], problem: Any) -> str:
+    key = ".".join(str(step) for step in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        if len(problem["loc"]) > 1:
+            return f"unknown key {key!r}. Remove it, or see docs/formats.md."
+        allowed = sorted(kind.model_fields)
+        return f"unknown key {key!r}{nearest(key, allowed)} Allowed here: {', '.join(allowed)}."
+    if problem["type"] == "missing":
+        return f"key {key!r} is required and missing. Add it."
+    message = problem["msg"].removeprefix("Value error, ")
+    shown = repr(problem["input"])
+    value = f" (it is {shown if len(shown) <= 60 else shown[:57] + '...'})" if key else ""
+    return f"{f'key {key!r}: ' if key else ''}{message[:1].lower() + message[1:]}{value}. Change it."
+
+
+def check_json(path: Path) -> None:
+    """Raise `InputError` if a file is neither one JSON value nor JSON Lines."""
+    with opened(path) as file:
+        first = file.readline()
+    whole = first.strip(_SPACE + "\ufeff")
+    if whole.startswith("{") and whole.endswith("}"):
+        for _ in stream_lines(path):
+            pass
+        return
+    read_json(path)

@@ -1,0 +1,255 @@
+"""What an import will write: the batches held against what the store has already."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from annotate.errors import InputError
+from annotate.importers.contract import Batch
+from annotate.schema import Annotation, Conversation, Criterion, Item, Noun, Participant, Profile, Rater, Scale
+from annotate.store import Store
+from annotate.store.tables import import_key
+
+_CHUNK = 400
+_COMPARED = ("assistant", "documents", "ended", "outcome", "survey", "tags")
+
+
+class Plan:
+    """Gathers what is new of several batches; `write` stores all of it in one transaction, or nothing."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.counts: Counter[str] = Counter()
+        self._new: list[Noun] = []
+        self._new_items: dict[str, Item] = {}
+        self._completed: dict[str, Item] = {}
+        self._items = {(item.task, item.key): item for item in store.iterate(Item)}
+        self._participants = {person.id: person for person in store.iterate(Participant)}
+        self._raters = {_rater_key(rater): rater.id for rater in store.iterate(Rater)}
+        self._rater_ids = set(self._raters.values())
+        self._scales = {scale.name: scale for scale in store.iterate(Scale)}
+        self._criteria = store.ids(Criterion)
+        self._conversations = store.ids(Conversation)
+        self._imports = store.imports()
+        self._annotations = store.ids(Annotation)
+        self._profiles = store.ids(Profile)
+
+    def add(self, batch: Batch) -> None:
+        """Hold one batch against the store and the batches before it."""
+        items = {item.id: self._item(item, batch) for item in batch.items}
+        for person in batch.participants:
+            self._participant(person, batch)
+        raters = {rater.id: self._rater(rater) for rater in batch.raters}
+        for scale in batch.scales:
+            self._scale(scale, batch)
+        self._add_missing(batch.criteria, self._criteria)
+        names, known = self._add_conversations(batch, items)
+        self._compare(batch, known)
+        self._add_profiles(batch, names, known)
+        self._add_annotations(batch, names, known, raters)
+
+    def write(self) -> None:
+        """Store everything in one transaction."""
+        self.counts["items completed"] = len(self._completed)
+        try:
+            with self._store.begin() as transaction:
+                transaction.put(self._completed.values())
+                transaction.add([*self._new_items.values(), *self._new])
+        except (UnicodeEncodeError, OverflowError) as error:
+            # Texts may hold half a character, names may not: a database cannot search for it.
+            raise InputError(f"a name, a key or a turn number in the files cannot be stored ({error}). "
+                             "Fix it in the files; nothing was written.") from None
+
+    def _item(self, item: Item, batch: Batch) -> str:
+        """Return the id under which an item is stored; what the store lacks of it is filled in."""
+        stored = self._items.get((item.task, item.key))
+        if stored is None:
+            self._items[item.task, item.key] = item
+            self._new_items[item.id] = item
+            return item.id
+        parts = {name: {**getattr(item, name), **getattr(stored, name)}
+                 for name in ("inputs", "private", "reference", "tags")}
+        if any(getattr(stored, name)[key] != value for name in parts for key, value in getattr(item, name).items()
+               if key in getattr(stored, name)):
+            batch.notes.warn("items that the store describes differently: the stored ones stay")
+        merged = stored.model_copy(update=parts)
+        if merged != stored:
+            self._items[item.task, item.key] = merged
+            if merged.id in self._new_items:
+                self._new_items[merged.id] = merged
+            else:
+                self._completed[merged.id] = merged
+        return stored.id
+
+    def _participant(self, person: Participant, batch: Batch) -> None:
+        stored = self._participants.setdefault(person.id, person)
+        if stored is person:
+            self._new.append(person)
+        elif set(stored.scopes) != set(person.scopes):
+            batch.notes.warn("people whose scopes the store holds otherwise: the stored scopes stay")
+
+    def _rater(self, rater: Rater) -> str:
+        known = self._raters.get(_rater_key(rater))
+        if known is not None or rater.id in self._rater_ids:
+            return known or rater.id
+        self._raters[_rater_key(rater)] = rater.id
+        self._rater_ids.add(rater.id)
+        self._new.append(rater)
+        return rater.id
+
+    def _scale(self, scale: Scale, batch: Batch) -> None:
+        stored = self._scales.setdefault(scale.name, scale)
+        if stored is scale:
+            self._new.append(scale)
+        elif stored.model_copy(update={"question": scale.question}) != scale:
+            batch.notes.warn(f"scale {scale.name}: the study's own definition counts")
+
+    def _add_missing(self, nouns: Iterable[Any], known: set[str]) -> None:
+        for noun in nouns:
+            if noun.id not in known:
+                known.add(noun.id)
+                self._new.append(noun)
+
+    def _add_conversations(self, batch: Batch, items: dict[str, str]) -> tuple[dict[str, str], dict[str, Conversation]]:
+        """Add new conversations; return id → stored id, and stored id → conversation of the batch that was there."""
+        names: dict[str, str] = {}
+        known: dict[str, Conversation] = {}
+        added: list[Conversation] = []
+        for given in batch.conversations:
+            conversation = given.model_copy(update={"item": items.get(given.item, given.item)})
+            key = import_key(conversation)
+            stored = given.id if given.id in self._conversations else self._imports.get(key) if key else None
+            names[given.id] = stored or given.id
+            if stored is not None:
+                known[stored] = conversation
+                continue
+            self._conversations.add(given.id)
+            if key is not None:
+                self._imports[key] = given.id
+            added.append(conversation)
+        self._new += [c.model_copy(update={"twin_of": names[c.twin_of]}) if c.twin_of in names else c for c in added]
+        self.counts["new"] += len(added)
+        self.counts["already there"] += len(known)
+        return names, known
+
+    def _compare(self, batch: Batch, known: dict[str, Conversation]) -> None:
+        """Warn of conversations that are already there and that the file now tells differently."""
+        for chunk in _chunks(list(known)):
+            for stored in self._store.select(Conversation, id=chunk):
+                for name in _COMPARED:
+                    if getattr(stored, name) != getattr(known[stored.id], name):
+                        batch.notes.warn(f"conversations already there whose {name} differs in the file: "
+                                         "the stored one stays")
+
+    def _add_profiles(self, batch: Batch, names: dict[str, str], known: dict[str, Conversation]) -> None:
+        stored: dict[tuple[str, str], list[Profile]] = defaultdict(list)
+        for chunk in _chunks(list(known)):
+            for profile in self._store.select(Profile, conversation=chunk):
+                stored[profile.conversation, profile.extractor].append(profile)
+        for given in batch.profiles:
+            profile = given.model_copy(update={"conversation": names.get(given.conversation, given.conversation)})
+            if profile.conversation not in self._conversations:
+                raise InputError(f"profile {given.id!r}: its conversation {given.conversation!r} is neither in the "
+                                 "files nor in the store. Import the conversations too.")
+            there = stored[profile.conversation, profile.extractor]
+            if profile.id in self._profiles or any(_same_profile(profile, other) for other in there):
+                continue
+            if there:
+                batch.notes.warn("profiles already there that differ in the file: the stored ones stay")
+                continue
+            self._profiles.add(profile.id)
+            there.append(profile)
+            self._new.append(profile)
+            self.counts["profiles"] += 1
+
+    def _add_annotations(self, batch: Batch, names: dict[str, str], known: dict[str, Conversation],
+                         raters: dict[str, str]) -> None:
+        given = [self._placed(annotation, names, raters) for annotation in batch.annotations]
+        corrected = {annotation.supersedes for annotation in given}
+        fresh = {names[c.id] for c in batch.conversations} - set(known)
+        touched = {a.target.conversation for a in given if a.target.conversation} - fresh
+        current = self._current(touched)
+        for annotation in given:
+            self._check(annotation)
+            if annotation.id in self._annotations:
+                continue
+            if annotation.target.conversation in touched and annotation.supersedes not in self._annotations:
+                if annotation.id in corrected:
+                    continue  # of a chain of corrections only the last says something that the store may lack
+                told = current.get(_slot(annotation), [])
+                if any(_same_value(annotation, other) for other in told):
+                    continue
+                if told:
+                    annotation = annotation.model_copy(update={"supersedes": told[-1].id})
+                    self.counts["corrections"] += 1
+                current[_slot(annotation)] = [annotation]
+            self._annotations.add(annotation.id)
+            self._new.append(annotation)
+            self.counts["annotations"] += 1
+
+    def _placed(self, annotation: Annotation, names: dict[str, str], raters: dict[str, str]) -> Annotation:
+        """Return an annotation that points at stored ids."""
+        target = annotation.target
+        moved = {side: names[name] for side in ("conversation", "other")
+                 if (name := getattr(target, side)) in names and names[name] != name}
+        rater = raters.get(annotation.rater, annotation.rater)
+        if not moved and rater == annotation.rater:
+            return annotation
+        return annotation.model_copy(update={"target": target.model_copy(update=moved), "rater": rater})
+
+    def _current(self, conversations: set[str]) -> dict[tuple[Any, ...], list[Annotation]]:
+        """Return what is said at present, by slot: who says it, on which scale, about what."""
+        said: list[Annotation] = []
+        for chunk in _chunks(sorted(conversations)):
+            said += self._store.select(Annotation, conversation=chunk)
+        said += [noun for noun in self._new
+                 if isinstance(noun, Annotation) and noun.target.conversation in conversations]
+        corrected = {annotation.supersedes for annotation in said}
+        current: dict[tuple[Any, ...], list[Annotation]] = defaultdict(list)
+        for annotation in said:
+            if annotation.id not in corrected:
+                current[_slot(annotation)].append(annotation)
+        return current
+
+    def _check(self, annotation: Annotation) -> None:
+        """Raise where an annotation hangs in the air, or its value breaks the scale that counts."""
+        name = f"annotation {annotation.id!r}"
+        for conversation in (annotation.target.conversation, annotation.target.other):
+            if conversation is not None and conversation not in self._conversations:
+                raise InputError(f"{name}: its conversation {conversation!r} is neither in the files nor in the store. "
+                                 "Import the conversations too.")
+        if annotation.rater not in self._rater_ids:
+            raise InputError(f"{name}: its rater {annotation.rater!r} is neither in the files nor in the store. "
+                             "Import raters.jsonl too.")
+        scale = self._scales.get(annotation.scale)
+        if scale is None:
+            raise InputError(f"{name}: its scale {annotation.scale!r} is neither in the files nor in the store. "
+                             "Import scales.jsonl too.")
+        if annotation.value is not None:
+            scale.check(annotation.value)
+
+
+def _rater_key(rater: Rater) -> tuple[Any, ...]:
+    return rater.kind, rater.name, rater.model, rater.prompt_hash
+
+
+def _slot(annotation: Annotation) -> tuple[Any, ...]:
+    target, shown = annotation.target, annotation.presentation
+    return (annotation.rater, annotation.scale, target.kind, target.conversation, target.other, target.turn,
+            target.criterion, annotation.run, shown.position if shown else None, shown.order if shown else None)
+
+
+def _same_value(one: Annotation, other: Annotation) -> bool:
+    same_kind = isinstance(one.value, bool) == isinstance(other.value, bool)
+    return same_kind and one.value == other.value and one.missing == other.missing
+
+
+def _same_profile(one: Profile, other: Profile) -> bool:
+    return one == other.model_copy(update={"id": one.id, "created_at": one.created_at})
+
+
+def _chunks(names: list[str]) -> Iterable[list[str]]:
+    for start in range(0, len(names), _CHUNK):
+        yield names[start:start + _CHUNK]

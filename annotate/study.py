@@ -1,0 +1,211 @@
+"""A study is a folder: `study.toml`, a key for pseudonyms, the store, reports."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from annotate.config import RunSection, StudyConfig, check, load_toml
+from annotate.errors import ConfigError, StudyError, nearest
+
+if TYPE_CHECKING:
+    from annotate.store import Store
+
+CONFIG = "study.toml"
+KEY = "study.key"
+_KEY_FACT = "key_fingerprint"
+
+TEMPLATE = """\
+# A UserCal study. Every key is optional except study.name; `usercal check` says what is wrong or missing.
+[study]
+name = {name}
+language = "en"                      # English-only style features are undefined in another language
+# store = "sqlite:///store.db"       # or postgresql+psycopg://… ; --store and USERCAL_STORE come first
+# scopes = ["take_part"]             # what people consented to, for imports that do not say: take_part,
+# scopes_basis = "consent form v1"   # share_deidentified, share_verbatim; every export obeys them
+
+# Models are litellm names, or the embedded model. Secrets come from the environment only.
+[models.small]
+model = "local/smollm2"              # usercal model pull  (105 MB once); a pipeline exercise, not evidence
+temperature = 0.7                    # a number, or "default": then it is not sent
+max_tokens = 256
+concurrency = 2
+# [models.judge]
+# model = "openai/gpt-4o"            # usercal check --model openai/gpt-4o  prints this block
+# temperature = 0.0
+# [prices."openai/gpt-4o"]
+# input_usd_per_million = 2.5
+# output_usd_per_million = 10.0
+# as_of = "2026-11-01"
+
+# [tasks.travel]
+# path = "travel"                    # a task folder anywhere; math_tutoring and document_creation ship with UserCal
+# group_by = ["region"]              # the tags whose groups are compared
+
+[run]
+name = "pilot"
+per_task = {{ math_tutoring = 5, document_creation = 5 }}   # how many conversations get twins
+strategies = ["zero_shot_cot", "profile"]
+user = "small"                       # who plays the user
+assistant = "small"                  # who answers; or name one for each assistant of the data: [run.assistants]
+document = "small"                   # who brings the document up to date
+extractor = "small"                  # who extracts profiles
+judges = ["small"]                   # who rates
+max_user_turns = 3
+user_max_tokens = 64
+assistant_max_tokens = 100
+# budget_usd = 5.0
+
+[report]
+resamples = 2000
+seed = 7
+"""
+
+
+@dataclass(frozen=True)
+class Study:
+    """An opened study folder."""
+
+    folder: Path
+    config: StudyConfig
+    store_override: str | None = None
+
+    @classmethod
+    def open(cls, folder: Path, store: str | None = None) -> Study:
+        """Open the study in `folder`; raises `StudyError` or `ConfigError`."""
+        path = folder / CONFIG
+        if not path.is_file():
+            raise StudyError(f"{folder}: is no study folder (it has no {CONFIG}). Make one: usercal init {folder}")
+        return cls(folder, check(StudyConfig, load_toml(path), path), store)
+
+    @classmethod
+    def find(cls, start: Path, store: str | None = None) -> Study | None:
+        """Open the study whose folder is `start` or one above it; None where there is none."""
+        for folder in (start, *start.parents):
+            if (folder / CONFIG).is_file():
+                return cls.open(folder, store)
+        return None
+
+    @classmethod
+    def create(cls, folder: Path, name: str | None = None, store: str | None = None) -> Study:
+        """Make a study folder; refuses to overwrite one."""
+        path = folder / CONFIG
+        if path.exists():
+            raise StudyError(f"{path}: a study is already here; it was left as it is. Open it: usercal status")
+        title = name or folder.resolve().name or "study"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            _write(folder / ".gitignore", f"{KEY}\nstore.db*\n")
+            _write_key(folder / KEY)
+            _write(path, TEMPLATE.format(name=_toml_string(title)))
+        except OSError as error:
+            raise StudyError(
+                f"{folder}: the study cannot be made here ({error.strerror}). Choose a folder that you may write to."
+            ) from None
+        return cls.open(folder, store)
+
+    @property
+    def store_url(self) -> str:
+        """The store's URL: --store, then USERCAL_STORE, then study.toml; a relative SQLite path is in the folder."""
+        url = self.store_override or os.environ.get("USERCAL_STORE") or self.config.study.store
+        if "://" not in url:  # a plain path is the friendliest way to say it
+            url = f"sqlite:///{url}"
+        match = re.fullmatch(r"sqlite:///(?!/)(.+)", url)
+        if match and match[1] != ":memory:":
+            return f"sqlite:///{(self.folder / match[1]).resolve()}"
+        return url
+
+    def open_store(self, *, create: bool = True) -> Store:
+        """Open the store, and refuse one whose pseudonyms were made with another key."""
+        from annotate.store import Store
+
+        store = Store.open(self.store_url, create=create)
+        fingerprint = hmac.digest(self._key, b"fingerprint", "sha256").hex()[:16]
+        known = store.fact(_KEY_FACT)
+        if known is None:
+            with store.begin() as tx:
+                tx.remember(_KEY_FACT, fingerprint)
+        elif known != fingerprint:
+            store.close()
+            raise StudyError(
+                f"{self.folder / KEY}: is not the key that this store's pseudonyms were made with. "
+                "Put the old key back, or use another store with --store."
+            )
+        return store
+
+    def pseudonym(self, person: str) -> str:
+        """Return the pseudonym of a person in this study: `p_` and 48 bits of an HMAC under the study's key."""
+        return "p_" + hmac.digest(self._key, person.encode("utf-8", "surrogatepass"), "sha256").hex()[:12]
+
+    @cached_property
+    def _key(self) -> bytes:
+        path = self.folder / KEY
+        try:
+            text = path.read_text("ascii").strip()
+            return bytes.fromhex(text)
+        except FileNotFoundError:
+            return _write_key(path)
+        except (OSError, ValueError):
+            raise StudyError(f"{path}: cannot be read as a key. Put back the file that 'usercal init' made.") from None
+
+    @property
+    def reports(self) -> Path:
+        """The folder of reports."""
+        return self.folder / "reports"
+
+
+def load_run(path: Path, base: StudyConfig) -> RunSection:
+    """Read a run file: either a whole study.toml, or a file whose only section is `[run]`."""
+    raw: dict[str, Any] = load_toml(path)
+    if "study" in raw:
+        return check(StudyConfig, raw, path).run
+    allowed = {"run"}
+    if unknown := sorted(set(raw) - allowed):
+        raise ConfigError(
+            f"{path}: unknown key {unknown[0]!r}{nearest(unknown[0], allowed)} Allowed here: run "
+            "(everything else belongs in study.toml)."
+        )
+    merged = {**base.run.model_dump(exclude_unset=True), **raw.get("run", {})}
+    return check(RunSection, merged, path)
+
+
+def known_names(names: Mapping[str, object], used: str, where: str) -> None:
+    """Raise `ConfigError` unless `used` is one of `names`; `where` is the key that uses it."""
+    if used not in names:
+        raise ConfigError(
+            f"{where}: {used!r} is not declared{nearest(used, names)} Declared: {', '.join(sorted(names)) or 'none'}."
+        )
+
+
+def _write(path: Path, text: str) -> None:
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(text, "utf-8")
+    partial.replace(path)
+
+
+def _write_key(path: Path) -> bytes:
+    """Make the key unless another process made it in the meantime; return the one that counts."""
+    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w", encoding="ascii") as file:
+        file.write(secrets.token_bytes(32).hex() + "\n")
+    try:
+        os.link(partial, path)  # never over a key that is there, and never seen half written
+    except FileExistsError:
+        pass
+    finally:
+        partial.unlink()
+    return bytes.fromhex(path.read_text("ascii").strip())
+
+
+def _toml_string(text: str) -> str:
+    import json
+
+    return json.dumps(text, ensure_ascii=False)
