@@ -1,0 +1,112 @@
+"""`usercal check`: what is wrong or missing, without spending anything; one model with at most four tiny calls."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import click
+
+from annotate.config import ModelConfig
+from annotate.study import Study
+from apps.cli.options import answer, json_option, row, shown_path, study_options
+
+EXTRAS = {
+    "apps": "streamlit",
+    "embed": "sentence_transformers",
+    "local": "xllamacpp",
+    "postgres": "psycopg",
+    "labelstudio": "label_studio_sdk",
+    "ray": "ray",
+    "datasets": "datasets",
+}
+
+
+@click.command(epilog="Examples:  usercal check   usercal check --model openai/gpt-4o-mini")
+@click.option("--model", metavar="NAME", help="Try one model: a [models.NAME] of study.toml, or any litellm name.")
+@study_options
+@json_option
+def command(model: str | None, folder: Path | None, store: str | None, as_json: bool) -> int:
+    """Check the study here: config, tasks, store, keys, extras.
+
+    With --model, try that model with at most four tiny calls, and print the block for study.toml.
+
+    Exit code 1 where something that the study needs is missing.
+    """
+    study = Study.open(folder, store) if folder else Study.find(Path.cwd(), store)
+    if model is not None:
+        return _model(model, study, as_json)
+    problems: list[str] = []
+    lines = [row("extras", ", ".join(f"{name} {'yes' if there else 'no'}" for name, there in extras().items()))]
+    facts: dict[str, Any] = {"extras": extras()}
+    if study is None:
+        lines.insert(0, row("study", "none here (usercal init makes one)"))
+    else:
+        lines.insert(0, row("study", f"{study.config.study.name!r} in {shown_path(study.folder)}: config is right"))
+        lines += _study(study, problems)
+        facts["study"] = study.config.study.name
+    lines += [row("problem", problem) for problem in problems]
+    answer(
+        as_json,
+        {**facts, "problems": problems},
+        lines,
+        [("usercal status", "what the study holds")]
+        if study
+        else [("usercal init DIR", "make a study"), ("usercal demo", "see the whole chain")],
+    )
+    return 1 if problems else 0
+
+
+def extras() -> dict[str, bool]:
+    """Return which extras are installed."""
+    return {name: importlib.util.find_spec(module) is not None for name, module in EXTRAS.items()}
+
+
+def _study(study: Study, problems: list[str]) -> list[str]:
+    """Check tasks, store and models; append what is wrong."""
+    from annotate.errors import UserCalError
+    from simulate.llm.preflight import preflight
+    from simulate.plan import check_run, strategies_of
+    from simulate.task import load_task, shipped
+
+    lines = []
+    for name in sorted({*shipped(), *study.config.tasks}):
+        try:
+            task = load_task(name, study.config.tasks, study.folder)
+            lines.append(row("task", f"{name}: {len(task.scales)} scales, prompts {', '.join(task.prompts.names())}"))
+        except UserCalError as error:
+            problems.append(str(error))
+    for step in (
+        lambda: study.open_store().close(),
+        lambda: strategies_of(study.config, study.config.run),
+        lambda: check_run(study.config, study.config.run, twins=True),
+    ):
+        try:
+            step()
+        except UserCalError as error:
+            problems.append(str(error))
+    for name, config in study.config.models.items():
+        try:
+            preflight({name: config})
+            lines.append(row("model", f"{name} = {config.model}: can be asked"))
+        except UserCalError as error:
+            problems.append(str(error))
+    return lines
+
+
+def _model(name: str, study: Study | None, as_json: bool) -> int:
+    from simulate.llm.probe import probe
+
+    declared = study.config.models if study else {}
+    config = declared.get(name) or ModelConfig(model=name)
+    label = name if name in declared else name.rsplit("/", 1)[-1].replace(".", "-").replace(":", "-")
+    result = asyncio.run(probe(label, config))
+    answer(
+        as_json,
+        result.to_dict(),
+        [*result.lines(), "", "Paste into study.toml:", "", result.toml.rstrip()],
+        [("usercal run", "use it")] if result.ok else [],
+    )
+    return 0 if result.ok else 1

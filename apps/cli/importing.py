@@ -1,0 +1,88 @@
+"""`usercal import`: read conversations and ratings into the study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from annotate.study import CONFIG, KEY, Study
+from apps.cli.options import answer, json_option, row, shown_path, study_options
+
+FORMATS = ("simulatorarena", "jsonl", "table")
+
+
+@click.command(
+    epilog="Examples:  usercal import data/   usercal import simulatorarena SimulatorArena/data   "
+    "usercal import chats.csv --map map.toml"
+)
+@click.argument("words", nargs=-1, required=True, metavar="[FORMAT] PATH...")
+@click.option(
+    "--map",
+    "map_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="For tables: which column is person, item, assistant, turn, text, rating. Without one a guessed "
+    "mapping is printed and nothing is written.",
+)
+@study_options
+@json_option
+def command(
+    words: tuple[str, ...], map_file: Path | None, folder: Path | None, store: str | None, as_json: bool
+) -> None:
+    """Read conversations into the study here.
+
+    FORMAT is simulatorarena, jsonl or table; it is found out where not named.
+
+    Twice gives the same store, and says so. Where there is no study yet, one is made in the current folder.
+    """
+    from annotate.imports import import_paths
+
+    from annotate.errors import InputError, UserCalError
+
+    named = words[0] if words[0] in FORMATS and not Path(words[0]).exists() else None
+    paths = [Path(word) for word in (words[1:] if named else words)]
+    if not paths:
+        raise InputError(f"format {named!r} is named, but no path. Write usercal import {named} PATH.")
+    for path in paths:
+        if not path.exists():
+            raise InputError(f"{path}: there is no such file or folder. Check the path.")
+    study, made = _study(folder, store)
+    try:
+        with study.open_store() as opened:
+            summary = import_paths(
+                opened,
+                paths,
+                format=named,
+                pseudonym=study.pseudonym,
+                map_file=map_file,
+                default_scopes=study.config.study.scopes,
+                scopes_basis=study.config.study.scopes_basis,
+            )
+    except UserCalError:
+        if made:
+            _undo(study)
+        raise
+    lines = ([row("study", f"made {shown_path(study.folder / CONFIG)}")] if made else []) + list(summary.lines())
+    answer(
+        as_json,
+        {**summary.to_dict(), "study_made": made},
+        lines,
+        [
+            ("usercal report", "people's ratings, and what a length count alone predicts of them"),
+            ("usercal plan", "what twins and model ratings would cost"),
+        ],
+    )
+
+
+def _study(folder: Path | None, store: str | None) -> tuple[Study, bool]:
+    if folder is not None:
+        return Study.open(folder, store), False
+    found = Study.find(Path.cwd(), store)
+    return (found, False) if found else (Study.create(Path.cwd(), store=store), True)
+
+
+def _undo(study: Study) -> None:
+    """Take away a study that was made for an import that failed."""
+    for name in (CONFIG, KEY, ".gitignore", "store.db", "store.db-wal", "store.db-shm"):
+        (study.folder / name).unlink(missing_ok=True)

@@ -1,0 +1,78 @@
+"""Options that many verbs share, and how a verb answers: lines for people, or one JSON object."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from annotate.errors import StudyError
+from annotate.study import Study
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def study_options(function: F) -> F:
+    """Add --study and --store."""
+    function = click.option(
+        "--store",
+        metavar="URL",
+        help="Another store, as a path or a SQLAlchemy URL (else USERCAL_STORE, else study.toml).",
+    )(function)
+    return click.option(
+        "--study",
+        "folder",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="The study folder (else the nearest one above the current folder).",
+    )(function)
+
+
+def json_option(function: F) -> F:
+    """Add --json."""
+    return click.option("--json", "as_json", is_flag=True, help="Answer with one JSON object.")(function)
+
+
+def open_study(folder: Path | None, store: str | None) -> Study:
+    """Open the named study, or the nearest one; raises `StudyError` where there is none."""
+    if folder is not None:
+        return Study.open(folder, store)
+    found = Study.find(Path.cwd(), store)
+    if found is None:
+        raise StudyError(
+            f"{Path.cwd()}: there is no study here or above. Make one: usercal init DIR, or name one with --study DIR."
+        )
+    return found
+
+
+def answer(
+    as_json: bool, facts: dict[str, Any], lines: Iterable[str], next_commands: Iterable[tuple[str, str]] = ()
+) -> None:
+    """Print the facts as JSON, or the lines and then the next commands."""
+    following = list(next_commands)
+    if as_json:
+        facts = {**facts, "next": [command for command, _ in following]}
+        click.echo(json.dumps(facts, ensure_ascii=False, indent=2, default=str))
+        return
+    for line in lines:
+        click.echo(line)
+    width = max((len(command) for command, _ in following), default=0)
+    for position, (command, what) in enumerate(following):
+        click.echo(f"{'Next:' if position == 0 else '     '}  {command.ljust(width)}  {what}".rstrip())
+
+
+def shown_path(path: Path) -> str:
+    """Return the path from here where that is shorter."""
+    try:
+        relative = path.resolve().relative_to(Path.cwd().resolve())
+    except ValueError:
+        return str(path)
+    return f"./{relative}"
+
+
+def row(label: str, text: str) -> str:
+    """Return a labelled line."""
+    return f"{label:<12}{text}"

@@ -1,0 +1,97 @@
+"""`usercal report`: what the study says, as HTML, Markdown and JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from annotate.study import Study
+from apps.cli.options import answer, json_option, open_study, row, shown_path, study_options
+
+if TYPE_CHECKING:
+    from calibrate.report import Report
+
+
+@click.command(epilog="Example:  usercal report --out reports/")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Where to write (else the study's reports/)."
+)
+@click.option("--seed", type=int, metavar="N", help="Seed of the resampling (else [report] seed).")
+@click.option("--resamples", type=click.IntRange(min=100), metavar="N", help="Resamples (else [report] resamples).")
+@click.option("--open/--no-open", "show", default=False, help="Open the report in the browser.")
+@study_options
+@json_option
+def command(
+    out: Path | None,
+    seed: int | None,
+    resamples: int | None,
+    show: bool,
+    folder: Path | None,
+    store: str | None,
+    as_json: bool,
+) -> None:
+    """Compute alignment, realism and outcome from the store, each with n and interval, and write the report.
+
+    Spends nothing and asks no model. report.html is one self-contained file; report.md and report.json hold the same
+    numbers.
+    """
+    study = open_study(folder, store)
+    report, paths = write_report(study, out or study.reports, seed=seed, resamples=resamples)
+    from calibrate.report import headline
+
+    lines = [row(line.label, line.text) for line in headline(report)]
+    lines.append(row("report", shown_path(paths["html"])))
+    if show:
+        click.launch(str(paths["html"]))
+    data = json.loads(paths["json"].read_text("utf-8")) if as_json else {}
+    answer(
+        as_json,
+        {"paths": {kind: str(path) for kind, path in paths.items()}, "report": data},
+        lines,
+        [("usercal plan", "what twins and model ratings would cost")],
+    )
+
+
+def write_report(
+    study: Study,
+    out: Path,
+    *,
+    seed: int | None = None,
+    resamples: int | None = None,
+    demo: bool = False,
+    title: str | None = None,
+) -> tuple[Report, dict[str, Path]]:
+    """Compute the report of a study and write it in three forms; return it and the paths."""
+    from annotate.errors import StudyError
+    from annotate.frames import read_frames
+    from calibrate.report import compose, to_html, to_json, to_markdown
+    from simulate.task import load_tasks
+
+    with study.open_store(create=False) as opened:
+        frames = read_frames(opened)
+    tasks = load_tasks(frames.tasks(), study.config.tasks, study.folder)
+    report = compose(
+        frames,
+        study.config,
+        seed=study.config.report.seed if seed is None else seed,
+        resamples=resamples or study.config.report.resamples,
+        title=title or study.config.study.name,
+        recorded=bool(frames.calls["recorded"]),
+        demo=demo,
+        group_by={name: task.group_by for name, task in tasks.items()},
+    )
+    paths = {kind: out / f"report.{kind}" for kind in ("html", "md", "json")}
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for kind, text in (("html", to_html(report)), ("md", to_markdown(report)), ("json", to_json(report))):
+            partial = paths[kind].with_suffix(f".{kind}.partial")
+            partial.write_text(text, "utf-8")
+            partial.replace(paths[kind])
+    except OSError as error:
+        raise StudyError(
+            f"{out}: the report cannot be written ({error.strerror}). Choose another place with --out."
+        ) from None
+    return report, paths

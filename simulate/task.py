@@ -1,0 +1,160 @@
+"""Tasks: a folder with `task.toml`, prompts, and optionally an outcome; shipped ones are found like any other."""
+
+from __future__ import annotations
+
+import importlib.util
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from annotate.config import Section, TaskConfig, check, load_toml
+from annotate.errors import ConfigError, nearest
+from annotate.schema import Conversation, Item, Scale
+from simulate.prompts import PromptBook
+
+SHIPPED = Path(__file__).parent / "tasks"
+Part = Literal["knowledge", "preferences", "writing", "interaction"]
+
+
+class TaskFile(Section):
+    """What `task.toml` holds."""
+
+    name: str
+    title: str
+    user_role: str
+    assistant_role: str
+    document: bool = False
+    group_by: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ("writing", "interaction")
+    styles: str = "base"
+    topic: tuple[str, ...] = ()
+    run_scales: tuple[str, ...] = ()
+    views: dict[str, tuple[Literal["topic", "preferences", "transcript", "document"], ...]] = Field(
+        default_factory=dict
+    )
+    scales: tuple[Scale, ...] = ()
+
+
+class Attribute(Section):
+    """One attribute of message style: what is asked, what may be said, and how a twin is told."""
+
+    key: str
+    name: str
+    question: str
+    values: tuple[str, ...]
+    english_only: bool
+    instruct: str
+
+
+class PreferenceAttribute(Section):
+    """One thing that people may want of a kind of document."""
+
+    key: str
+    name: str
+    question: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task as its folder declares it."""
+
+    folder: Path
+    file: TaskFile
+    group_by: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The identifier."""
+        return self.file.name
+
+    @cached_property
+    def prompts(self) -> PromptBook:
+        """The prompts of the folder, over those that all tasks share."""
+        return PromptBook(self.folder / "prompts")
+
+    @cached_property
+    def scales(self) -> dict[str, Scale]:
+        """Name → scale."""
+        return {scale.name: scale for scale in self.file.scales}
+
+    @cached_property
+    def styles(self) -> dict[str, tuple[Attribute, ...]]:
+        """`writing` and `interaction` → the attributes that a profile of this task may have."""
+        own = self.folder / f"{self.file.styles}.toml"
+        if own.is_file():
+            raw, path = load_toml(own), own
+        else:
+            source = files("usercal_data") / "styles" / f"{self.file.styles}.toml"
+            path = Path(str(source))
+            raw = tomllib.loads(source.read_text("utf-8"))
+        return {
+            part: tuple(check(Attribute, entry, path) for entry in raw.get(part, []))
+            for part in ("writing", "interaction")
+        }
+
+    def preferences(self, item: Item) -> tuple[PreferenceAttribute, ...]:
+        """The preference attributes of the item's kind of document."""
+        kind = str(item.inputs.get("document_type", "")).lower()
+        for source in (files("usercal_data") / "preferences").iterdir():
+            if (
+                source.name.endswith(".toml")
+                and kind.split(" ")[0].split("/")[0] == source.name.split("_")[0].split(".")[0]
+            ):
+                raw = tomllib.loads(source.read_text("utf-8"))
+                return tuple(check(PreferenceAttribute, p, Path(source.name)) for p in raw["preference"])
+        return ()
+
+    def topic(self, item: Item) -> dict[str, str]:
+        """What the task is about, as label → text, from what both sides may see."""
+        names = self.file.topic or tuple(item.inputs)
+        return {name.replace("_", " "): str(item.inputs[name]) for name in names if item.inputs.get(name)}
+
+    @cached_property
+    def outcome(self) -> Callable[[Item, Conversation, str], str] | None:
+        """The folder's `outcome(item, conversation, answer) -> label`, where it has an `outcome.py`."""
+        path = self.folder / "outcome.py"
+        if not path.is_file():
+            return None
+        spec = importlib.util.spec_from_file_location(f"usercal_task_{self.name}", path)
+        if spec is None or spec.loader is None:
+            raise ConfigError(f"{path}: cannot be loaded as Python. Fix or remove it.")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        function: Callable[[Item, Conversation, str], str] = module.outcome
+        return function
+
+
+def shipped() -> list[str]:
+    """The tasks that come with UserCal."""
+    return sorted(path.parent.name for path in SHIPPED.glob("*/task.toml"))
+
+
+def load_task(name: str, declared: Mapping[str, TaskConfig], base: Path) -> Task:
+    """Load a task by name: declared in `[tasks.NAME]` with a path from `base`, or shipped; raises `ConfigError`."""
+    config = declared.get(name, TaskConfig())
+    folder = (base / config.path) if config.path else SHIPPED / name
+    path = folder / "task.toml"
+    if not path.is_file():
+        known = sorted({*shipped(), *declared})
+        if config.path:
+            raise ConfigError(f"{path}: task {name!r} has no task.toml there. Check [tasks.{name}] path.")
+        raise ConfigError(
+            f"task {name!r} is not known{nearest(name, known)} Known: {', '.join(known)}; "
+            f'declare another with [tasks.{name}] path = "…".'
+        )
+    raw: dict[str, Any] = load_toml(path)
+    file = check(TaskFile, raw, path)
+    if file.name != name:
+        raise ConfigError(f"{path}: says name = {file.name!r}, but the study calls it {name!r}. Make them equal.")
+    return Task(folder, file, config.group_by if config.group_by is not None else file.group_by)
+
+
+def load_tasks(names: list[str], declared: Mapping[str, TaskConfig], base: Path) -> dict[str, Task]:
+    """Load several tasks."""
+    return {name: load_task(name, declared, base) for name in names}
