@@ -7,11 +7,12 @@ from importlib.resources import files
 from typing import Any
 
 from annotate.errors import InputError, nearest
+from annotate.importers.contract import item_id
 from annotate.schema import Item
 
 
 def bank_items(task: str) -> list[Item]:
-    """Return the shipped items of `math_tutoring` or `document_creation`, in order; raises `InputError` for another task."""
+    """Return the shipped items of `math_tutoring` or `document_creation`, in order; `InputError` for another task."""
     readers = {
         "math_tutoring": ("math_problems.jsonl", _problem),
         "document_creation": ("document_topics.jsonl", _topic),
@@ -25,7 +26,7 @@ def bank_items(task: str) -> list[Item]:
 
 def _problem(raw: dict[str, Any]) -> Item:
     return Item(
-        id=f"i_math_{raw['key']}",
+        id=item_id("math_tutoring", raw["key"]),
         task="math_tutoring",
         key=raw["key"],
         inputs={"problem": raw["problem"]},
@@ -41,7 +42,7 @@ def _problem(raw: dict[str, Any]) -> Item:
 
 def _topic(raw: dict[str, Any]) -> Item:
     return Item(
-        id=f"i_document_{raw['key']}",
+        id=item_id("document_creation", raw["key"]),
         task="document_creation",
         key=raw["key"],
         inputs={"document_type": raw["document_type"], "topic": raw["topic"], "questions": raw["questions"]},

@@ -15,7 +15,7 @@ from annotate.schema import ConsentScope, Scale
 Model = TypeVar("Model", bound=BaseModel)
 Setting = float | Literal["default"]
 # Steps that pydantic puts into the place of an error for the branches of a union; they are no keys.
-_UNION_STEPS = ("function-", "literal[", "constrained-", "float", "int", "str")
+_UNION_STEPS = re.compile(r"(function-|literal\[|constrained-).*|float|int|str")
 
 
 class Section(BaseModel):
@@ -164,7 +164,7 @@ def check(model: type[Model], raw: dict[str, Any], path: Path) -> Model:
 
 
 def _sentence(model: type[BaseModel], problem: Any) -> str:
-    where = [str(step) for step in problem["loc"] if not str(step).startswith(_UNION_STEPS)]
+    where = [str(step) for step in problem["loc"] if not _UNION_STEPS.fullmatch(str(step))]
     key = ".".join(where) or "file"
     if problem["type"] == "extra_forbidden":
         allowed = _allowed(model, problem["loc"][:-1])

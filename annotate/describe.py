@@ -41,16 +41,21 @@ def summary(values: Sequence[float], *, distribution: bool = False) -> Figures:
     if not values:
         return {"n": 0, "mean": None, "median": None, "sd_ddof1": None, "min": None, "max": None}
     figures: Figures = {
-        "n": len(values), "mean": statistics.fmean(values), "median": float(statistics.median(values)),
+        "n": len(values),
+        "mean": statistics.fmean(values),
+        "median": float(statistics.median(values)),
         "sd_ddof1": statistics.stdev(values) if len(values) > 1 else None,
-        "min": float(min(values)), "max": float(max(values))}
+        "min": float(min(values)),
+        "max": float(max(values)),
+    }
     if distribution:
         figures["distribution"] = _counts(sorted(values))
     return figures
 
 
-def human_reference(conversations: Iterable[Conversation], annotations: Iterable[Annotation],
-                    items: Iterable[Item]) -> dict[str, Figures]:
+def human_reference(
+    conversations: Iterable[Conversation], annotations: Iterable[Annotation], items: Iterable[Item]
+) -> dict[str, Figures]:
     """Return the figures of the human conversations of both tasks, without the correlations: {task: {figure: value}}.
 
     Corrected annotations count once, with their last value. Tasks without a human conversation are left out.
@@ -63,12 +68,16 @@ def human_reference(conversations: Iterable[Conversation], annotations: Iterable
     return found
 
 
-def human_pairs(conversations: Iterable[Conversation], annotations: Iterable[Annotation],
-                items: Iterable[Item]) -> dict[str, Pairs]:
+def human_pairs(
+    conversations: Iterable[Conversation], annotations: Iterable[Annotation], items: Iterable[Item]
+) -> dict[str, Pairs]:
     """Return the paired series that the reference correlates: {task: {name: (x, y)}}, a pair for each conversation."""
     sample = Sample(conversations, annotations, items)
-    return {task: pairs(sample, chosen) for task, pairs in ((MATH, _math_pairs), (DOCUMENTS, _document_pairs))
-            if (chosen := sample.of(task))}
+    return {
+        task: pairs(sample, chosen)
+        for task, pairs in ((MATH, _math_pairs), (DOCUMENTS, _document_pairs))
+        if (chosen := sample.of(task))
+    }
 
 
 def reference_of(store: Store) -> dict[str, Figures]:
@@ -79,8 +88,9 @@ def reference_of(store: Store) -> dict[str, Figures]:
 class Sample:
     """Human conversations with what their own people said about them."""
 
-    def __init__(self, conversations: Iterable[Conversation], annotations: Iterable[Annotation],
-                 items: Iterable[Item]) -> None:
+    def __init__(
+        self, conversations: Iterable[Conversation], annotations: Iterable[Annotation], items: Iterable[Item]
+    ) -> None:
         self._conversations = [c for c in conversations if c.origin == "human"]
         self._items = {item.id: item for item in items}
         self._said: dict[tuple[str, str], list[Annotation]] = defaultdict(list)
@@ -161,8 +171,11 @@ def _grouped(pairs: Iterable[tuple[Hashable, float]]) -> dict[str, Figures]:
 
 def _people(chosen: Sequence[Conversation]) -> Figures:
     counts = Counter(c.participant for c in chosen)
-    return {"n_conversations": len(chosen), "n_annotators": len(counts),
-            "annotators_with_2plus": sum(count > 1 for count in counts.values())}
+    return {
+        "n_conversations": len(chosen),
+        "n_annotators": len(counts),
+        "annotators_with_2plus": sum(count > 1 for count in counts.values()),
+    }
 
 
 def _user_words(chosen: Sequence[Conversation], part: str | None = None) -> Figures:
@@ -185,8 +198,9 @@ def _assistant_words(chosen: Sequence[Conversation], part: str | None = None) ->
     return summary([count for words in series for count in words]), summary([sum(words) for words in series])
 
 
-def _vote_figures(sample: Sample, chosen: Sequence[Conversation],
-                  part: str | None) -> tuple[int, int, int, float | None]:
+def _vote_figures(
+    sample: Sample, chosen: Sequence[Conversation], part: str | None
+) -> tuple[int, int, int, float | None]:
     """Return assistant turns, voted turns, conversations with a vote, and the share of votes that are up."""
     thumbs = [sample.thumbs(c, part) for c in chosen]
     votes = [a.value == "up" for said in thumbs for a in said]
@@ -208,7 +222,8 @@ def _math(sample: Sample, chosen: Sequence[Conversation]) -> Figures:
         **_people(chosen),
         "skipped": {
             "non_str_user_all": sum(bool(t.attachments) and not t.text for c in chosen for t in _side(c, "user")),
-            "none_assistant_all": sum(t.missing for c in chosen for t in _side(c, "assistant"))},
+            "none_assistant_all": sum(t.missing for c in chosen for t in _side(c, "assistant")),
+        },
         "turns_problem_1": summary(turns),
         "turns_whole_session": summary([len(_side(c, "user")) for c in chosen]),
         "single_turn_problem_1": sum(count == 1 for count in turns),
@@ -218,7 +233,8 @@ def _math(sample: Sample, chosen: Sequence[Conversation]) -> Figures:
         "assistant_words_per_conversation_problem_1": per_conversation,
         "overall_rating": summary([value for _, value in rated], distribution=True),
         "overall_rating_problem_2_optional": summary(
-            [value for _, value in sample.rated(chosen, "interaction_problem_2")], distribution=True),
+            [value for _, value in sample.rated(chosen, "interaction_problem_2")], distribution=True
+        ),
         "rating_by_assistant": _grouped((c.assistant, value) for c, value in rated),
         "rating_by_level": _grouped((sample.tag(c, "level"), value) for c, value in rated),
         "rating_by_type": _grouped((sample.tag(c, "subject"), value) for c, value in rated),
@@ -230,21 +246,25 @@ def _math(sample: Sample, chosen: Sequence[Conversation]) -> Figures:
     }
 
 
-def _math_outcomes(sample: Sample, chosen: Sequence[Conversation],
-                   rated: Sequence[tuple[Conversation, float]]) -> Figures:
+def _math_outcomes(
+    sample: Sample, chosen: Sequence[Conversation], rated: Sequence[tuple[Conversation, float]]
+) -> Figures:
     # An unknown result counts as incorrect, as in the protocol.
     correct = {c.id: int(c.outcome.get("correct") is True) for c in chosen}
     moved = [c for c in chosen if c.outcome.get("moved_to_problem_2")]
     second = [int(c.outcome.get("correct_problem_2") is True) for c in moved]
-    by_result = {name: summary([value for c, value in rated if correct[c.id] == hit])
-                 for name, hit in (("correct", 1), ("incorrect", 0))}
+    by_result = {
+        name: summary([value for c, value in rated if correct[c.id] == hit])
+        for name, hit in (("correct", 1), ("incorrect", 0))
+    }
     return {
         "correct_problem_1": _share(sum(correct.values()), len(chosen)),
         "correct_problem_2_given_attempted": _share(sum(second), len(moved)),
         "correct_problem_1_among_moved": _share(sum(correct[c.id] for c in moved), len(moved)),
         "table_c1_c2_moved": _choices(f"c1={correct[c.id]},c2={hit}" for c, hit in zip(moved, second, strict=True)),
         "table_selfreport_solved_vs_c1": _choices(
-            f"solved={bool(c.outcome.get('solved_selfreport'))},c1={correct[c.id]}" for c in chosen),
+            f"solved={bool(c.outcome.get('solved_selfreport'))},c1={correct[c.id]}" for c in chosen
+        ),
         "correct_by_assistant": _grouped((c.assistant, correct[c.id]) for c in chosen),
         "correct_by_level": _grouped((sample.tag(c, "level"), correct[c.id]) for c in chosen),
         "mean_rating_correct_vs_incorrect": by_result,
@@ -253,24 +273,39 @@ def _math_outcomes(sample: Sample, chosen: Sequence[Conversation],
 
 def _math_votes(sample: Sample, chosen: Sequence[Conversation]) -> Figures:
     turns, voted, with_vote, up = _vote_figures(sample, chosen, "problem_1")
-    raw = Counter(f"{flag}|side1" for c in chosen for a in sample.thumbs(c) for flag in a.flags
-                  if flag.endswith("turn_level_vote"))
+    raw = Counter(
+        f"{flag}|side1"
+        for c in chosen
+        for a in sample.thumbs(c)
+        for flag in a.flags
+        if flag.endswith("turn_level_vote")
+    )
     for conversation in chosen:
         for repair in conversation.provenance.repairs if conversation.provenance else ():
             if match := _DROPPED_VOTE.match(repair):
                 raw[f"{match[1]}|side{match[2]}"] += 1
     return {
-        "raw_counts": dict(raw), "assistant_turns_problem_1": turns, "voted_turns_problem_1": voted,
-        "share_turns_voted_problem_1": voted / turns if turns else None, "conversations_with_any_vote_p1": with_vote,
-        "share_conversations_with_any_vote_p1": with_vote / len(chosen), "up_share_of_votes_p1": up}
+        "raw_counts": dict(raw),
+        "assistant_turns_problem_1": turns,
+        "voted_turns_problem_1": voted,
+        "share_turns_voted_problem_1": voted / turns if turns else None,
+        "conversations_with_any_vote_p1": with_vote,
+        "share_conversations_with_any_vote_p1": with_vote / len(chosen),
+        "up_share_of_votes_p1": up,
+    }
 
 
 def _documents(sample: Sample, chosen: Sequence[Conversation]) -> Figures:
     per_message, per_conversation = _assistant_words(chosen)
     turns = [len(_side(c, "user")) for c in chosen]
-    figures: Figures = {**_people(chosen), "turns": summary(turns), "turns_distribution": _counts(sorted(turns)),
-                        "user_words": _user_words(chosen), "assistant_words_per_message": per_message,
-                        "assistant_words_per_conversation": per_conversation}
+    figures: Figures = {
+        **_people(chosen),
+        "turns": summary(turns),
+        "turns_distribution": _counts(sorted(turns)),
+        "user_words": _user_words(chosen),
+        "assistant_words_per_message": per_message,
+        "assistant_words_per_conversation": per_conversation,
+    }
     for scale in ("interaction", "document"):
         rated = sample.rated(chosen, scale)
         figures[f"{scale}_rating"] = summary([value for _, value in rated], distribution=True)
@@ -278,15 +313,23 @@ def _documents(sample: Sample, chosen: Sequence[Conversation]) -> Figures:
         figures[f"{scale}_rating_by_type"] = _grouped((sample.tag(c, "document_type"), value) for c, value in rated)
     all_turns, voted, with_vote, up = _vote_figures(sample, chosen, None)
     figures["votes"] = {
-        "assistant_turns": all_turns, "voted_turns": voted,
+        "assistant_turns": all_turns,
+        "voted_turns": voted,
         "share_turns_voted": voted / all_turns if all_turns else None,
-        "conversations_with_any_vote": with_vote, "share_conversations_with_any_vote": with_vote / len(chosen),
-        "up_share_of_votes": up}
+        "conversations_with_any_vote": with_vote,
+        "share_conversations_with_any_vote": with_vote / len(chosen),
+        "up_share_of_votes": up,
+    }
     own = sum(sample.tag(c, "own_topic") == "yes" for c in chosen)
-    return {**figures, **_canvas(chosen),
-            "prewriting_answers": summary([sum(bool(pair["answer"].strip()) for pair in c.survey.get("prewriting", ()))
-                                           for c in chosen]),
-            "own_intent": {"n": len(chosen), "k": own}, "why_stop": _choices(c.ended for c in chosen)}
+    return {
+        **figures,
+        **_canvas(chosen),
+        "prewriting_answers": summary(
+            [sum(bool(pair["answer"].strip()) for pair in c.survey.get("prewriting", ())) for c in chosen]
+        ),
+        "own_intent": {"n": len(chosen), "k": own},
+        "why_stop": _choices(c.ended for c in chosen),
+    }
 
 
 def _canvas(chosen: Sequence[Conversation]) -> Figures:
@@ -303,8 +346,9 @@ def _canvas(chosen: Sequence[Conversation]) -> Figures:
     }
 
 
-def _paired(chosen: Iterable[Conversation], x: Callable[[Conversation], float | None],
-            y: Callable[[Conversation], float | None]) -> tuple[list[float], list[float]]:
+def _paired(
+    chosen: Iterable[Conversation], x: Callable[[Conversation], float | None], y: Callable[[Conversation], float | None]
+) -> tuple[list[float], list[float]]:
     both = [(a, b) for c in chosen if (a := x(c)) is not None and (b := y(c)) is not None]
     return [float(a) for a, _ in both], [float(b) for _, b in both]
 
@@ -355,6 +399,7 @@ def _document_pairs(sample: Sample, chosen: Sequence[Conversation]) -> Pairs:
         "corr_interaction_vs_log_assistant_words": _paired(chosen, interaction, _log_words),
         "corr_document_vs_log_assistant_words": _paired(chosen, document, _log_words),
         "corr_document_vs_final_document_words": _paired(
-            chosen, document, lambda c: c.documents[-1].words if c.documents else None),
+            chosen, document, lambda c: c.documents[-1].words if c.documents else None
+        ),
         "corr_interaction_vs_up_share": _paired(chosen, interaction, lambda c: _up_share(sample, c)),
     }

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from annotate.store import Store
 
 
-def export_study(store: Store, format: str, directory: Path, *, share: Sharing = "verbatim",
-                 force: bool = False) -> dict[str, Any]:
+def export_study(
+    store: Store, format: str, directory: Path, *, share: Sharing = "verbatim", force: bool = False
+) -> dict[str, Any]:
     """Write the study to a folder as `jsonl`, `csv` or `parquet` and return its manifest.
 
     A human conversation goes out whole with the scope share_verbatim, without any text with share_deidentified only,
@@ -41,8 +42,10 @@ def export_study(store: Store, format: str, directory: Path, *, share: Sharing =
         (partial / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", "ascii")
         _put(partial, directory)
     except OSError as error:
-        raise InputError(f"{directory}: the export cannot be written ({error.strerror or error}). "
-                         "Check the place and its free space; nothing was left there.") from None
+        raise InputError(
+            f"{directory}: the export cannot be written ({error.strerror or error}). "
+            "Check the place and its free space; nothing was left there."
+        ) from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return manifest
@@ -78,9 +81,16 @@ class _Export:
             withheld["texts"] = self._texts["texts"]
         withheld |= {f"{what}_replaced": count for what, count in self._writer.replaced.items() if count}
         return {
-            "format": FORMAT, "records": format, "files": files, "withheld": withheld,
-            "conversations": {"verbatim": self._shared["verbatim"], "without_text": self._shared["deidentified"],
-                              "left_out": self._shared["none"]}}
+            "format": FORMAT,
+            "records": format,
+            "files": files,
+            "withheld": withheld,
+            "conversations": {
+                "verbatim": self._shared["verbatim"],
+                "without_text": self._shared["deidentified"],
+                "left_out": self._shared["none"],
+            },
+        }
 
     def _write(self, kind: str, noun: type[Noun]) -> None:
         lines: Iterable[Line | None] = (self._line(one) for one in self._store.iterate(noun))
@@ -103,8 +113,14 @@ class _Export:
             return self._within(allowed, line, lambda: sharing.profile_without_words(line, self._texts))
         if isinstance(noun, Participant):
             allowed = self._consent.participant(noun)
-            return self._within(allowed, line, lambda: {**line, **{
-                name: sharing.blank(line[name], self._texts) for name in ("background",) if name in line}})
+            return self._within(
+                allowed,
+                line,
+                lambda: {
+                    **line,
+                    **{name: sharing.blank(line[name], self._texts) for name in ("background",) if name in line},
+                },
+            )
         if isinstance(noun, Item):
             allowed = self._consent.item(noun)
             return self._within(allowed, line, lambda: sharing.item_without_words(line, self._texts))
@@ -128,8 +144,11 @@ class _Export:
 
     def _annotation(self, annotation: Annotation) -> Line | None:
         target = annotation.target
-        levels = {self._consent.conversation(target.conversation), self._consent.conversation(target.other),
-                  self._raters.get(annotation.rater, "verbatim")}
+        levels = {
+            self._consent.conversation(target.conversation),
+            self._consent.conversation(target.other),
+            self._raters.get(annotation.rater, "verbatim"),
+        }
         allowed: Sharing = "none" if "none" in levels else "deidentified" if "deidentified" in levels else "verbatim"
         line, scale = body(annotation), self._scales.get(annotation.scale)
         return self._within(allowed, line, lambda: sharing.annotation_without_words(line, scale, self._texts))
@@ -139,16 +158,20 @@ class _Export:
         for kind, noun in FILES.items():
             stored, seen = self._store.count(noun), self._kept[kind] + self._left_out[kind]
             if stored != seen:
-                raise StoreError(f"export: the store holds {stored} {kind}, and {seen} were read; something is being "
-                                 "stored at the same time. Run the export again.")
+                raise StoreError(
+                    f"export: the store holds {stored} {kind}, and {seen} were read; something is being "
+                    "stored at the same time. Run the export again."
+                )
 
 
 def _check_target(directory: Path, force: bool) -> None:
     if directory.is_file():
         raise InputError(f"{directory}: is a file, and an export is a folder. Choose another place.")
     if not force and directory.is_dir() and any(directory.iterdir()) and _exported(directory) is None:
-        raise InputError(f"{directory}: is not empty and no earlier export. Choose another place, or use --force to "
-                         "replace files of the same names.")
+        raise InputError(
+            f"{directory}: is not empty and no earlier export. Choose another place, or use --force to "
+            "replace files of the same names."
+        )
 
 
 def _exported(directory: Path) -> set[str] | None:

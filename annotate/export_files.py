@@ -74,33 +74,118 @@ class JsonlWriter:
 COLUMNS: dict[str, dict[str, CellType]] = {
     "participants": {"id": "text", "kind": "text", "scopes": "json", "scopes_basis": "text", "background": "json"},
     "raters": {"id": "text", "kind": "text", "name": "text", "model": "text", "prompt_hash": "text"},
-    "scales": {"name": "text", "level": "text", "target": "text", "minimum": "number", "maximum": "number",
-               "labels": "json", "question": "text"},
+    "scales": {
+        "name": "text",
+        "level": "text",
+        "target": "text",
+        "minimum": "number",
+        "maximum": "number",
+        "labels": "json",
+        "question": "text",
+    },
     "criteria": {"id": "text", "family": "text", "mode": "text", "text": "text", "source": "text", "span": "text"},
-    "items": {"id": "text", "task": "text", "key": "text", "inputs": "json", "private": "json", "reference": "json",
-              "tags": "json"},
+    "items": {
+        "id": "text",
+        "task": "text",
+        "key": "text",
+        "inputs": "json",
+        "private": "json",
+        "reference": "json",
+        "tags": "json",
+    },
     "conversations": {
-        "id": "text", "task": "text", "item": "text", "item_id": "text", "participant": "text", "assistant": "text",
-        "origin": "text", "scopes": "json", "turns": "integer", "documents": "integer", "ended": "text",
-        "outcome": "json", "survey": "json", "cost_usd": "number", "run": "text", "cell": "text", "strategy": "text",
-        "profile": "text", "twin_of": "text", "tags": "json", "provenance": "json", "content_hash": "text",
-        "created_at": "text", "withheld": "boolean"},
+        "id": "text",
+        "task": "text",
+        "item": "text",
+        "item_id": "text",
+        "participant": "text",
+        "assistant": "text",
+        "origin": "text",
+        "scopes": "json",
+        "turns": "integer",
+        "documents": "integer",
+        "ended": "text",
+        "outcome": "json",
+        "survey": "json",
+        "cost_usd": "number",
+        "run": "text",
+        "cell": "text",
+        "strategy": "text",
+        "profile": "text",
+        "twin_of": "text",
+        "tags": "json",
+        "provenance": "json",
+        "content_hash": "text",
+        "created_at": "text",
+        "withheld": "boolean",
+    },
     "turns": {
-        "conversation": "text", "position": "integer", "role": "text", "text": "text", "display": "text",
-        "private": "text", "tool_calls": "json", "attachments": "json", "missing": "boolean", "part": "text",
-        "words": "integer", "created_at": "text", "seconds": "number", "usage": "json", "call_ids": "json"},
-    "documents": {"conversation": "text", "version": "integer", "turn": "integer", "text": "text", "author": "text",
-                  "changed": "boolean"},
+        "conversation": "text",
+        "position": "integer",
+        "role": "text",
+        "text": "text",
+        "display": "text",
+        "private": "text",
+        "tool_calls": "json",
+        "attachments": "json",
+        "missing": "boolean",
+        "part": "text",
+        "words": "integer",
+        "created_at": "text",
+        "seconds": "number",
+        "usage": "json",
+        "call_ids": "json",
+    },
+    "documents": {
+        "conversation": "text",
+        "version": "integer",
+        "turn": "integer",
+        "text": "text",
+        "author": "text",
+        "changed": "boolean",
+    },
     "profiles": {
-        "id": "text", "task": "text", "conversation": "text", "participant": "text", "extractor": "text",
-        "length_range": "json", "knowledge": "json", "preferences": "json", "writing": "json", "interaction": "json",
-        "call_ids": "json", "problems": "json", "created_at": "text"},
+        "id": "text",
+        "task": "text",
+        "conversation": "text",
+        "participant": "text",
+        "extractor": "text",
+        "length_range": "json",
+        "knowledge": "json",
+        "preferences": "json",
+        "writing": "json",
+        "interaction": "json",
+        "call_ids": "json",
+        "problems": "json",
+        "created_at": "text",
+    },
     "annotations": {
-        "id": "text", "rater": "text", "scale": "text", "target": "text", "conversation": "text", "other": "text",
-        "turn": "integer", "criterion": "text", "value": "text", "number": "number", "missing": "text",
-        "confidence": "number", "evidence_turn": "integer", "quote": "text", "quote_found": "boolean",
-        "position": "integer", "order": "integer", "flags": "json", "seconds": "number", "comment": "text",
-        "call_id": "text", "run": "text", "supersedes": "text", "created_at": "text", "withheld": "boolean"},
+        "id": "text",
+        "rater": "text",
+        "scale": "text",
+        "target": "text",
+        "conversation": "text",
+        "other": "text",
+        "turn": "integer",
+        "criterion": "text",
+        "value": "text",
+        "number": "number",
+        "missing": "text",
+        "confidence": "number",
+        "evidence_turn": "integer",
+        "quote": "text",
+        "quote_found": "boolean",
+        "position": "integer",
+        "order": "integer",
+        "flags": "json",
+        "seconds": "number",
+        "comment": "text",
+        "call_id": "text",
+        "run": "text",
+        "supersedes": "text",
+        "created_at": "text",
+        "withheld": "boolean",
+    },
 }
 """The tables of a CSV or Parquet export; `json` columns hold JSON text, empty where there is nothing."""
 
@@ -128,11 +213,17 @@ def _annotation(line: Line) -> Line:
     value = line.get("value")
     number = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
     return {
-        **line, **{name: target.get(name) for name in ("conversation", "other", "turn", "criterion")},
-        "target": target.get("kind", "conversation"), "number": number,
+        **line,
+        **{name: target.get(name) for name in ("conversation", "other", "turn", "criterion")},
+        "target": target.get("kind", "conversation"),
+        "number": number,
         "value": json.dumps(value) if isinstance(value, bool) else None if value is None else str(value),
-        "evidence_turn": evidence.get("turn"), "quote": evidence.get("quote"), "quote_found": evidence.get("found"),
-        **(line.get("presentation") or {}), "withheld": line.get("withheld", False)}
+        "evidence_turn": evidence.get("turn"),
+        "quote": evidence.get("quote"),
+        "quote_found": evidence.get("found"),
+        **(line.get("presentation") or {}),
+        "withheld": line.get("withheld", False),
+    }
 
 
 class _TableWriter:
@@ -203,8 +294,13 @@ class ParquetWriter(_TableWriter):
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        types = {"text": pa.string(), "json": pa.string(), "integer": pa.int64(), "number": pa.float64(),
-                 "boolean": pa.bool_()}
+        types = {
+            "text": pa.string(),
+            "json": pa.string(),
+            "integer": pa.int64(),
+            "number": pa.float64(),
+            "boolean": pa.bool_(),
+        }
         schema = pa.schema([(name, types[form]) for name, form in COLUMNS[table].items()])
         if table not in self._writers:
             self._writers[table] = pq.ParquetWriter(self._folder / f"{table}.parquet", schema)
@@ -224,7 +320,10 @@ class ParquetWriter(_TableWriter):
 
 
 WRITERS: dict[str, type[JsonlWriter] | type[CsvWriter] | type[ParquetWriter]] = {
-    "jsonl": JsonlWriter, "csv": CsvWriter, "parquet": ParquetWriter}
+    "jsonl": JsonlWriter,
+    "csv": CsvWriter,
+    "parquet": ParquetWriter,
+}
 
 
 def facts_of(path: Path, records: int) -> dict[str, Any]:

@@ -71,11 +71,15 @@ def summarise(batches: Sequence[Batch], counts: Mapping[str, int]) -> ImportSumm
     simulated = any(c.origin == "simulated" for batch in batches for c in batch.conversations)
     human = any(c.origin == "human" for batch in batches for c in batch.conversations)
     return ImportSummary(
-        new=counts.get("new", 0), already_there=counts.get("already there", 0),
+        new=counts.get("new", 0),
+        already_there=counts.get("already there", 0),
         annotations=counts.get("annotations", 0),
-        corrections=counts.get("corrections", 0), profiles=counts.get("profiles", 0),
-        items_completed=counts.get("items completed", 0), sources=[_summary(batch) for batch in batches],
-        next_command="usercal plan" if human else "usercal ufs" if simulated else "usercal status")
+        corrections=counts.get("corrections", 0),
+        profiles=counts.get("profiles", 0),
+        items_completed=counts.get("items completed", 0),
+        sources=[_summary(batch) for batch in batches],
+        next_command="usercal plan" if human else "usercal ufs" if simulated else "usercal status",
+    )
 
 
 def _summary(batch: Batch) -> SourceSummary:
@@ -84,12 +88,19 @@ def _summary(batch: Batch) -> SourceSummary:
     for (kind, text), count in sorted(batch.notes.items(), key=lambda note: (-note[1], note[0])):
         notes[kind][text] = count
     return SourceSummary(
-        format=batch.format, files=[str(path) for path in batch.files],
-        tasks=dict(Counter(c.task for c in conversations)), conversations=len(conversations),
+        format=batch.format,
+        files=[str(path) for path in batch.files],
+        tasks=dict(Counter(c.task for c in conversations)),
+        conversations=len(conversations),
         people=len({c.participant for c in conversations if c.origin == "human"}),
-        assistants=dict(Counter(c.assistant for c in conversations).most_common()), items=len(batch.items),
-        ratings=_ratings(batch.annotations), facts=batch.facts,
-        repaired=notes["repaired"], dropped=notes["dropped"], warnings=notes["warning"])
+        assistants=dict(Counter(c.assistant for c in conversations).most_common()),
+        items=len(batch.items),
+        ratings=_ratings(batch.annotations),
+        facts=batch.facts,
+        repaired=notes["repaired"],
+        dropped=notes["dropped"],
+        warnings=notes["warning"],
+    )
 
 
 def _ratings(annotations: Sequence[Annotation]) -> dict[str, dict[str, Any]]:
@@ -113,11 +124,17 @@ def _ratings(annotations: Sequence[Annotation]) -> dict[str, dict[str, Any]]:
 
 def _source_lines(source: SourceSummary) -> list[str]:
     tasks = ", ".join(f"{task} {count}" for task, count in source.tasks.items())
-    lines = [_row("format", f"{source.format}: {_many(len(source.files), 'file')}, "
-                            f"{_many(source.conversations, 'conversation')}{f' ({tasks})' if tasks else ''}")]
+    lines = [
+        _row(
+            "format",
+            f"{source.format}: {_many(len(source.files), 'file')}, "
+            f"{_many(source.conversations, 'conversation')}{f' ({tasks})' if tasks else ''}",
+        )
+    ]
     if source.conversations:
-        lines.append(_row("people", f"{source.people}     assistants {len(source.assistants)}     "
-                                    f"items {source.items}"))
+        lines.append(
+            _row("people", f"{source.people}     assistants {len(source.assistants)}     items {source.items}")
+        )
     numbers, texts = [], []
     for scale, entry in source.ratings.items():
         if "mean" in entry:
@@ -130,8 +147,11 @@ def _source_lines(source: SourceSummary) -> list[str]:
     lines += _rows("ratings", numbers)
     if texts:
         lines += _rows("texts", [", ".join(texts)])
-    profiles = [f"{name.removeprefix('profiles ')} {value}" for name, value in source.facts.items()
-                if name.startswith("profiles ")]
+    profiles = [
+        f"{name.removeprefix('profiles ')} {value}"
+        for name, value in source.facts.items()
+        if name.startswith("profiles ")
+    ]
     if profiles:
         lines.append(_row("profiles", f"joined: {', '.join(profiles)}"))
     for name, notes in (("repaired", source.repaired), ("dropped", source.dropped), ("warning", source.warnings)):

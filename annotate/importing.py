@@ -59,8 +59,10 @@ class Plan:
                 transaction.add([*self._new_items.values(), *self._new])
         except (UnicodeEncodeError, OverflowError) as error:
             # Texts may hold half a character, names may not: a database cannot search for it.
-            raise InputError(f"a name, a key or a turn number in the files cannot be stored ({error}). "
-                             "Fix it in the files; nothing was written.") from None
+            raise InputError(
+                f"a name, a key or a turn number in the files cannot be stored ({error}). "
+                "Fix it in the files; nothing was written."
+            ) from None
 
     def _item(self, item: Item, batch: Batch) -> str:
         """Return the id under which an item is stored; what the store lacks of it is filled in."""
@@ -69,10 +71,16 @@ class Plan:
             self._items[item.task, item.key] = item
             self._new_items[item.id] = item
             return item.id
-        parts = {name: {**getattr(item, name), **getattr(stored, name)}
-                 for name in ("inputs", "private", "reference", "tags")}
-        if any(getattr(stored, name)[key] != value for name in parts for key, value in getattr(item, name).items()
-               if key in getattr(stored, name)):
+        parts = {
+            name: {**getattr(item, name), **getattr(stored, name)}
+            for name in ("inputs", "private", "reference", "tags")
+        }
+        if any(
+            getattr(stored, name)[key] != value
+            for name in parts
+            for key, value in getattr(item, name).items()
+            if key in getattr(stored, name)
+        ):
             batch.notes.warn("items that the store describes differently: the stored ones stay")
         merged = stored.model_copy(update=parts)
         if merged != stored:
@@ -140,32 +148,45 @@ class Plan:
             for stored in self._store.select(Conversation, id=chunk):
                 for name in _COMPARED:
                     if getattr(stored, name) != getattr(known[stored.id], name):
-                        batch.notes.warn(f"conversations already there whose {name} differs in the file: "
-                                         "the stored one stays")
+                        batch.notes.warn(
+                            f"conversations already there whose {name} differs in the file: the stored one stays"
+                        )
 
     def _add_profiles(self, batch: Batch, names: dict[str, str], known: dict[str, Conversation]) -> None:
-        stored: dict[tuple[str, str], list[Profile]] = defaultdict(list)
-        for chunk in _chunks(list(known)):
-            for profile in self._store.select(Profile, conversation=chunk):
-                stored[profile.conversation, profile.extractor].append(profile)
-        for given in batch.profiles:
-            profile = given.model_copy(update={"conversation": names.get(given.conversation, given.conversation)})
+        placed = [
+            p.model_copy(update={"conversation": names.get(p.conversation, p.conversation)}) for p in batch.profiles
+        ]
+        fresh = set(names.values()) - set(known)
+        there = self._profiles_of({profile.conversation for profile in placed} - fresh)
+        for profile in placed:
             if profile.conversation not in self._conversations:
-                raise InputError(f"profile {given.id!r}: its conversation {given.conversation!r} is neither in the "
-                                 "files nor in the store. Import the conversations too.")
-            there = stored[profile.conversation, profile.extractor]
-            if profile.id in self._profiles or any(_same_profile(profile, other) for other in there):
+                raise InputError(
+                    f"profile {profile.id!r}: its conversation {profile.conversation!r} is neither in the "
+                    "files nor in the store. Import the conversations too."
+                )
+            others = there.get((profile.conversation, profile.extractor), [])
+            if profile.id in self._profiles or any(_same_profile(profile, other) for other in others):
                 continue
-            if there:
+            if others:
                 batch.notes.warn("profiles already there that differ in the file: the stored ones stay")
                 continue
             self._profiles.add(profile.id)
-            there.append(profile)
             self._new.append(profile)
             self.counts["profiles"] += 1
 
-    def _add_annotations(self, batch: Batch, names: dict[str, str], known: dict[str, Conversation],
-                         raters: dict[str, str]) -> None:
+    def _profiles_of(self, conversations: set[str]) -> dict[tuple[str, str], list[Profile]]:
+        """Return the profiles of conversations that are there, by (conversation, extractor)."""
+        found: dict[tuple[str, str], list[Profile]] = defaultdict(list)
+        profiles = [noun for noun in self._new if isinstance(noun, Profile) and noun.conversation in conversations]
+        for chunk in _chunks(sorted(conversations)):
+            profiles += self._store.select(Profile, conversation=chunk)
+        for profile in profiles:
+            found[profile.conversation, profile.extractor].append(profile)
+        return found
+
+    def _add_annotations(
+        self, batch: Batch, names: dict[str, str], known: dict[str, Conversation], raters: dict[str, str]
+    ) -> None:
         given = [self._placed(annotation, names, raters) for annotation in batch.annotations]
         corrected = {annotation.supersedes for annotation in given}
         fresh = {names[c.id] for c in batch.conversations} - set(known)
@@ -192,8 +213,11 @@ class Plan:
     def _placed(self, annotation: Annotation, names: dict[str, str], raters: dict[str, str]) -> Annotation:
         """Return an annotation that points at stored ids."""
         target = annotation.target
-        moved = {side: names[name] for side in ("conversation", "other")
-                 if (name := getattr(target, side)) in names and names[name] != name}
+        moved = {
+            side: names[name]
+            for side in ("conversation", "other")
+            if (name := getattr(target, side)) in names and names[name] != name
+        }
         rater = raters.get(annotation.rater, annotation.rater)
         if not moved and rater == annotation.rater:
             return annotation
@@ -204,8 +228,9 @@ class Plan:
         said: list[Annotation] = []
         for chunk in _chunks(sorted(conversations)):
             said += self._store.select(Annotation, conversation=chunk)
-        said += [noun for noun in self._new
-                 if isinstance(noun, Annotation) and noun.target.conversation in conversations]
+        said += [
+            noun for noun in self._new if isinstance(noun, Annotation) and noun.target.conversation in conversations
+        ]
         corrected = {annotation.supersedes for annotation in said}
         current: dict[tuple[Any, ...], list[Annotation]] = defaultdict(list)
         for annotation in said:
@@ -218,15 +243,21 @@ class Plan:
         name = f"annotation {annotation.id!r}"
         for conversation in (annotation.target.conversation, annotation.target.other):
             if conversation is not None and conversation not in self._conversations:
-                raise InputError(f"{name}: its conversation {conversation!r} is neither in the files nor in the store. "
-                                 "Import the conversations too.")
+                raise InputError(
+                    f"{name}: its conversation {conversation!r} is neither in the files nor in the store. "
+                    "Import the conversations too."
+                )
         if annotation.rater not in self._rater_ids:
-            raise InputError(f"{name}: its rater {annotation.rater!r} is neither in the files nor in the store. "
-                             "Import raters.jsonl too.")
+            raise InputError(
+                f"{name}: its rater {annotation.rater!r} is neither in the files nor in the store. "
+                "Import raters.jsonl too."
+            )
         scale = self._scales.get(annotation.scale)
         if scale is None:
-            raise InputError(f"{name}: its scale {annotation.scale!r} is neither in the files nor in the store. "
-                             "Import scales.jsonl too.")
+            raise InputError(
+                f"{name}: its scale {annotation.scale!r} is neither in the files nor in the store. "
+                "Import scales.jsonl too."
+            )
         if annotation.value is not None:
             scale.check(annotation.value)
 
@@ -237,8 +268,18 @@ def _rater_key(rater: Rater) -> tuple[Any, ...]:
 
 def _slot(annotation: Annotation) -> tuple[Any, ...]:
     target, shown = annotation.target, annotation.presentation
-    return (annotation.rater, annotation.scale, target.kind, target.conversation, target.other, target.turn,
-            target.criterion, annotation.run, shown.position if shown else None, shown.order if shown else None)
+    return (
+        annotation.rater,
+        annotation.scale,
+        target.kind,
+        target.conversation,
+        target.other,
+        target.turn,
+        target.criterion,
+        annotation.run,
+        shown.position if shown else None,
+        shown.order if shown else None,
+    )
 
 
 def _same_value(one: Annotation, other: Annotation) -> bool:
@@ -252,4 +293,4 @@ def _same_profile(one: Profile, other: Profile) -> bool:
 
 def _chunks(names: list[str]) -> Iterable[list[str]]:
     for start in range(0, len(names), _CHUNK):
-        yield names[start:start + _CHUNK]
+        yield names[start : start + _CHUNK]

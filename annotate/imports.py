@@ -15,10 +15,18 @@ if TYPE_CHECKING:
     from annotate.store import Store
 
 
-def import_paths(store: Store, paths: Sequence[Path], *, pseudonym: Pseudonym, format: str | None = None,
-                 map_file: Path | None = None, licence: str | None = None,
-                 default_scopes: tuple[ConsentScope, ...] = (), scopes_basis: str | None = None,
-                 scales: Mapping[str, Scale] | None = None) -> ImportSummary:
+def import_paths(
+    store: Store,
+    paths: Sequence[Path],
+    *,
+    pseudonym: Pseudonym,
+    format: str | None = None,
+    map_file: Path | None = None,
+    licence: str | None = None,
+    default_scopes: tuple[ConsentScope, ...] = (),
+    scopes_basis: str | None = None,
+    scales: Mapping[str, Scale] | None = None,
+) -> ImportSummary:
     """Import files or folders and return what was found and stored; raises `InputError` and then writes nothing.
 
     `format` names an importer, else each path is recognised by its content. `default_scopes` are what people

@@ -25,8 +25,14 @@ from annotate.schema import (
 FORMAT = "usercal-export/1"
 MANIFEST = "manifest.json"
 FILES: dict[str, type[Noun]] = {
-    "participants": Participant, "raters": Rater, "scales": Scale, "criteria": Criterion, "items": Item,
-    "conversations": Conversation, "profiles": Profile, "annotations": Annotation,
+    "participants": Participant,
+    "raters": Rater,
+    "scales": Scale,
+    "criteria": Criterion,
+    "items": Item,
+    "conversations": Conversation,
+    "profiles": Profile,
+    "annotations": Annotation,
 }
 """The files of a folder, without their ending, in the order in which they are written and read."""
 
@@ -107,13 +113,18 @@ def body(noun: Noun) -> dict[str, Any]:
     return noun.model_dump(mode="json", exclude_defaults=True)
 
 
-def conversation_line(conversation: Conversation, item_key: str,
-                      scopes: tuple[ConsentScope, ...] | None) -> dict[str, Any]:
+def conversation_line(
+    conversation: Conversation, item_key: str, scopes: tuple[ConsentScope, ...] | None
+) -> dict[str, Any]:
     """Return the line of a stored conversation: its fields, with the item's key for its id."""
     fields = body(conversation)
     turns = [{name: value for name, value in turn.items() if name != "position"} for turn in fields.pop("turns", [])]
-    line: dict[str, Any] = {"id": fields.pop("id"), "task": fields.pop("task"), "item": item_key,
-                            "item_id": fields.pop("item")}
+    line: dict[str, Any] = {
+        "id": fields.pop("id"),
+        "task": fields.pop("task"),
+        "item": item_key,
+        "item_id": fields.pop("item"),
+    }
     line.update({name: fields.pop(name) for name in ("participant", "assistant", "origin")})
     if scopes is not None:
         line["scopes"] = list(scopes)

@@ -25,8 +25,9 @@ class Consent:
     repeats what they told. Raters who are people of the study go by their own scopes.
     """
 
-    def __init__(self, participants: Iterable[Participant], conversations: Iterable[Conversation],
-                 most: Sharing = "verbatim") -> None:
+    def __init__(
+        self, participants: Iterable[Participant], conversations: Iterable[Conversation], most: Sharing = "verbatim"
+    ) -> None:
         self._most = most
         self._people = {person.id: sharing_of(person.scopes) for person in participants if person.kind == "human"}
         self._scopes: dict[str, tuple[ConsentScope, ...]] = {}
@@ -42,7 +43,8 @@ class Consent:
                 self._conversations[conversation.id] = found
                 if conversation.tags.get("own_topic") == "yes":
                     self._own_items[conversation.item] = max(
-                        found, self._own_items.get(conversation.item, "none"), key=_RANK.__getitem__)
+                        found, self._own_items.get(conversation.item, "none"), key=_RANK.__getitem__
+                    )
                 else:
                     self._common_items.add(conversation.item)
             else:
@@ -91,7 +93,8 @@ def without_words(line: dict[str, Any], counts: Counter[str]) -> dict[str, Any]:
     hidden = ("text", "display", "private", "tool_calls", "attachments")
     found["turns"] = [
         {**{name: part for name, part in turn.items() if name not in hidden}, "text": blank(turn["text"], counts)}
-        for turn in line["turns"]]
+        for turn in line["turns"]
+    ]
     if "documents" in line:
         found["documents"] = [{**version, "text": blank(version["text"], counts)} for version in line["documents"]]
     for name in ("outcome", "survey"):

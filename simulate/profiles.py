@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from annotate.describe import length_range
 from annotate.schema import Call, Conversation, Item, Knowledge, Preference, Profile, StyleValue, Turn
 from simulate.asking import Voice, object_schema
 from simulate.llm import CallFailed
@@ -15,19 +16,8 @@ from simulate.transcripts import Transcript, tokens, transcribe
 
 STATES = {"k": "knows well", "p": "partial understanding", "s": "struggling", "n": "not introduced", "u": "unknown"}
 _LETTERS = "abcdefghijklmnopqrst"
-_TOKENS_PER_ANSWER = 11
-"""A key and a letter in JSON; what decides how many attributes go into one call."""
-
-
-def length_range(words: Sequence[int]) -> tuple[int, int] | None:
-    """Return the range of a person's message lengths, in words, rounded outwards to multiples of five, at least 1.
-
-    lo = 5·⌊min/5⌋ (at least 1), hi = 5·⌈max/5⌉: 3–43 gives 1–45. None where there is no message.
-    Source: SimulatorArena, section on length control.
-    """
-    if not words:
-        return None
-    return max(5 * (min(words) // 5), 1), max(5 * -(-max(words) // 5), 5)
+_TOKENS_PER_ANSWER = 9
+"""A short key and a letter in JSON; what decides how many attributes go into one call."""
 
 
 def first_part(conversation: Conversation) -> tuple[Turn, ...]:
@@ -145,25 +135,35 @@ class Extractor:
     async def _style(
         self, part: Part, conversation: Conversation, calls: list[Call]
     ) -> tuple[tuple[StyleValue, ...], bool]:
-        attributes = self.task.styles[part]
-        most = max((self.voice.max_tokens - 10) // _TOKENS_PER_ANSWER, 1)
         found: list[StyleValue] = []
         cut = False
-        for start in range(0, len(attributes), most):
-            batch = attributes[start : start + most]
-            asked = [_asked(a, self.room is not None) for a in batch]
+        for batch in self._batches(self.task.styles[part]):
+            keyed = {f"p{n}": attribute for n, attribute in enumerate(batch, 1)}
+            asked = [_asked(key, attribute, self.room is not None) for key, attribute in keyed.items()]
             shown = self._transcript(conversation, sum(tokens(str(entry)) for entry in asked))
             prompt = self.task.prompts.render(
                 "extract_style", {"task": self.task.file, "transcript": shown.text, "attributes": asked}
             )
-            said = await self._ask(
-                prompt,
-                object_schema({a.key: {"type": "string", "enum": [*_LETTERS[: len(a.values)], "u"]} for a in batch}),
-                calls,
-            )
-            found += [StyleValue(key=a.key, value=_value(a, said[a.key])) for a in batch]
+            schema = {k: {"type": "string", "enum": [*_LETTERS[: len(a.values)], "u"]} for k, a in keyed.items()}
+            said = await self._ask(prompt, object_schema(schema), calls)
+            found += [StyleValue(key=a.key, value=_value(a, said[key])) for key, a in keyed.items()]
             cut = cut or shown.cut
         return tuple(found), cut
+
+    def _batches(self, attributes: Sequence[Attribute]) -> list[list[Attribute]]:
+        """Split attributes so that the answers fit into a reply, and the questions into half of the room."""
+        most = max((self.voice.max_tokens - 10) // _TOKENS_PER_ANSWER, 1)
+        room = None if self.room is None else self.room // 2
+        batches: list[list[Attribute]] = []
+        used = 0
+        for attribute in attributes:
+            size = tokens(str(_asked("p10", attribute, room is not None)))
+            if not batches or len(batches[-1]) >= most or (room is not None and used + size > room):
+                batches.append([])
+                used = 0
+            batches[-1].append(attribute)
+            used += size
+        return batches
 
     def _transcript(self, conversation: Conversation, asked: int) -> Transcript:
         room = None if self.room is None else max(self.room - asked - 130, 100)
@@ -182,9 +182,9 @@ def _concept(entry: Any) -> str:
     return str(entry.get("name", entry)) if isinstance(entry, dict) else str(entry)
 
 
-def _asked(attribute: Attribute, brief: bool) -> dict[str, str]:
+def _asked(key: str, attribute: Attribute, brief: bool) -> dict[str, str]:
     choices = " | ".join(f"{letter} {value}" for letter, value in zip(_LETTERS, attribute.values, strict=False))
-    return {"key": attribute.key, "question": "" if brief else attribute.question, "choices": choices}
+    return {"key": key, "question": attribute.name if brief else attribute.question, "choices": choices}
 
 
 def _value(attribute: Attribute, letter: str) -> str:

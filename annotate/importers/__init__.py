@@ -12,8 +12,11 @@ if TYPE_CHECKING:
 
 __all__ = ["REGISTRY", "Batch", "Importer", "NeedsMap", "Notes", "Options", "Pseudonym", "by_name", "detect"]
 
-_HOME = {**dict.fromkeys(("Batch", "Importer", "Notes", "Options", "Pseudonym"), "contract"), "NeedsMap": "mapping",
-         **dict.fromkeys(("REGISTRY", "by_name", "detect"), "registry")}
+_HOME = {
+    **dict.fromkeys(("Batch", "Importer", "Notes", "Options", "Pseudonym"), "contract"),
+    "NeedsMap": "mapping",
+    **dict.fromkeys(("REGISTRY", "by_name", "detect"), "registry"),
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -52,8 +52,10 @@ class People:
     def meet(self, line: ConversationLine, where: str) -> str:
         """Return the id of a line's participant, and note the scopes it states."""
         if (line.person is None) == (line.participant is None):
-            raise InputError(f"{where}: needs either 'person' (a name, which is stored as a pseudonym) or "
-                             "'participant' (a pseudonym of this study). Give one of the two.")
+            raise InputError(
+                f"{where}: needs either 'person' (a name, which is stored as a pseudonym) or "
+                "'participant' (a pseudonym of this study). Give one of the two."
+            )
         human = line.origin == "human"
         if line.participant is not None:
             identity = line.participant
@@ -65,8 +67,13 @@ class People:
             identity = "s_" + canonical_hash(line.person)[:12]
         scopes = line.scopes if line.scopes is not None else self._options.scopes if human else ()
         basis = line.scopes_basis if line.scopes is not None else self._options.scopes_basis if human else None
-        person = Participant(id=identity, kind="human" if human else "simulator", scopes=scopes, scopes_basis=basis,
-                             background={} if human or line.person is None else {"name": line.person})
+        person = Participant(
+            id=identity,
+            kind="human" if human else "simulator",
+            scopes=scopes,
+            scopes_basis=basis,
+            background={} if human or line.person is None else {"name": line.person},
+        )
         known = self._met.setdefault(identity, person)
         if set(known.scopes) != set(person.scopes):
             self._batch.notes.warn("people whose lines state different scopes: only what all of them allow was taken")
@@ -110,11 +117,28 @@ class ConversationReader:
         participant = self._people.meet(line, where)
         turns, thumbs = self._turns(line, where)
         conversation = Conversation(
-            id=line.id or new_id("c"), task=line.task, item=self._item(line), participant=participant,
-            assistant=line.assistant, origin=line.origin, turns=turns, documents=self._documents(line, where),
-            ended=line.ended, outcome=line.outcome, survey=line.survey, tags=line.tags, cost_usd=line.cost_usd,
-            run=line.run, cell=line.cell, strategy=line.strategy, profile=line.profile, provenance=line.provenance,
-            twin_of=line.twin_of, content_hash=line.content_hash, created_at=line.created_at or now())
+            id=line.id or new_id("c"),
+            task=line.task,
+            item=self._item(line),
+            participant=participant,
+            assistant=line.assistant,
+            origin=line.origin,
+            turns=turns,
+            documents=self._documents(line, where),
+            ended=line.ended,
+            outcome=line.outcome,
+            survey=line.survey,
+            tags=line.tags,
+            cost_usd=line.cost_usd,
+            run=line.run,
+            cell=line.cell,
+            strategy=line.strategy,
+            profile=line.profile,
+            provenance=line.provenance,
+            twin_of=line.twin_of,
+            content_hash=line.content_hash,
+            created_at=line.created_at or now(),
+        )
         if line.id is None:
             conversation = self._foreign(conversation, line, name, file)
         self.by_name[name] = conversation
@@ -137,15 +161,21 @@ class ConversationReader:
         """Let twins point at the conversations that they name, wherever these stand."""
         self._batch.conversations = [
             c.model_copy(update={"twin_of": self.identity(c.twin_of)}) if c.twin_of in self.by_name else c
-            for c in self._batch.conversations]
+            for c in self._batch.conversations
+        ]
 
     def _foreign(self, conversation: Conversation, line: ConversationLine, name: str, file: Path) -> Conversation:
         done = conversation.completed()
         key = (str(done.content_hash), done.item, done.participant)
         trial = str(self._trials[key]) if line.trial is None else str(line.trial)
         self._trials[key] += 1
-        source = Provenance(format=self._batch.format, file=file.name, record=name,
-                            licence=line.licence or self._options.licence, trial=trial)
+        source = Provenance(
+            format=self._batch.format,
+            file=file.name,
+            record=name,
+            licence=line.licence or self._options.licence,
+            trial=trial,
+        )
         texts = {key for key, value in line.survey.items() if self._is_text(key, value)}
         survey = {key: value for key, value in line.survey.items() if key not in texts}
         before = {("prewriting" if key == "answers" else key): value for key, value in line.background.items()}
@@ -200,35 +230,48 @@ class ConversationReader:
             if raw.get("text", "") is None:
                 self._missing_text(line)
                 continue
-            default = {"version": len(versions), "changed": raw.get("text") != before}
+            default = {"version": len(versions), "changed": raw.get("text") != before} if line.id is None else {}
             version = reading.checked(DocumentVersion, {**default, **raw}, f"{where}, document {len(versions) + 1}")
             if version.turn >= len(line.turns):
-                raise InputError(f"{where}: a document follows turn {version.turn}, but the last turn is "
-                                 f"{len(line.turns) - 1} (the first is 0). Change it.")
+                raise InputError(
+                    f"{where}: a document follows turn {version.turn}, but the last turn is "
+                    f"{len(line.turns) - 1} (the first is 0). Change it."
+                )
             versions.append(version)
             before = version.text
         return tuple(versions)
 
-    def _say(self, conversation: Conversation, line: ConversationLine, thumbs: list[tuple[int, str, Value]],
-             where: str) -> None:
+    def _say(
+        self, conversation: Conversation, line: ConversationLine, thumbs: list[tuple[int, str, Value]], where: str
+    ) -> None:
         """Add the person's ratings and texts as annotations."""
         said: list[tuple[int | None, str, Value | None]] = [(None, name, value) for name, value in line.ratings.items()]
         said += thumbs
         if line.id is None:
-            said += [(None, name, text) for name, text in line.survey.items()
-                     if self._is_text(name, text) and text.strip()]
+            said += [
+                (None, name, text) for name, text in line.survey.items() if self._is_text(name, text) and text.strip()
+            ]
         for turn, name, value in said:
             scale = self._scale(name, where)
             if (turn is None) != (scale.target == "conversation") or scale.target not in ("conversation", "turn"):
-                raise InputError(f"{where}: scale {name!r} is for a {scale.target}. Put its ratings there, "
-                                 "or into annotations.jsonl.")
+                raise InputError(
+                    f"{where}: scale {name!r} is for a {scale.target}. Put its ratings there, "
+                    "or into annotations.jsonl."
+                )
             if value is not None:
                 _check(scale, value, where)
             self._use(scale)
             target = Target(kind=scale.target, conversation=conversation.id, turn=turn)
-            self._batch.annotations.append(Annotation(
-                id=new_id("a"), rater=self._people.rater(conversation.participant), scale=name, target=target,
-                value=value, missing="skipped" if value is None else None))
+            self._batch.annotations.append(
+                Annotation(
+                    id=new_id("a"),
+                    rater=self._people.rater(conversation.participant),
+                    scale=name,
+                    target=target,
+                    value=value,
+                    missing="skipped" if value is None else None,
+                )
+            )
 
     def _use(self, scale: Scale) -> None:
         if scale.name not in self._used and scale not in self._batch.scales:
@@ -237,8 +280,10 @@ class ConversationReader:
 
     def _scale(self, name: str, where: str) -> Scale:
         if name not in self._scales:
-            raise InputError(f"{where}: scale {name!r} is not declared{nearest(name, self._scales)} "
-                             "Declare it in scales.jsonl, or in study.toml.")
+            raise InputError(
+                f"{where}: scale {name!r} is not declared{nearest(name, self._scales)} "
+                "Declare it in scales.jsonl, or in study.toml."
+            )
         return self._scales[name]
 
 

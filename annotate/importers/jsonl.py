@@ -16,8 +16,6 @@ from annotate.importers.scales import SCALES
 from annotate.long_format import FILES, FORMAT, MANIFEST, kind_of
 from annotate.schema import Annotation, Criterion, Item, Participant, Profile, Rater, Scale, new_id
 
-_FIRST_LINE = 1 << 22
-
 
 class Jsonl:
     """Reads conversations, annotations, profiles and the rest from JSON Lines files."""
@@ -49,15 +47,15 @@ class Jsonl:
 
 
 def _kind(path: Path) -> str | None:
-    start = reading.head_text(path, _FIRST_LINE).lstrip(" \t\r\n")
+    start = reading.head_text(path, reading.FIRST_LINE).lstrip(" \t\r\n")
     first, ended, _ = start.partition("\n")
     if not first.startswith("{"):
         return None
     try:
         line = json.loads(first)
-    except ValueError:
+    except (ValueError, RecursionError):
         # Damaged, or longer than what was read: reading it says which.
-        whole = ended or len(start) < _FIRST_LINE // 4
+        whole = ended or len(start) < reading.FIRST_LINE // 4
         return "conversations" if not whole and '"turns"' in first and '"task"' in first else None
     return kind_of(line)
 
@@ -66,8 +64,9 @@ def _files(path: Path, batch: Batch) -> list[tuple[str, Path]]:
     if path.is_file():
         kind = _kind(path) or path.name.removesuffix(".jsonl")
         if kind not in FILES:
-            raise InputError(f"{path}: its first line is of no known kind. Known: {', '.join(FILES)}; "
-                             "see docs/formats.md.")
+            raise InputError(
+                f"{path}: its first line is of no known kind. Known: {', '.join(FILES)}; see docs/formats.md."
+            )
         return [(kind, path)]
     _check_manifest(path)
     found = [(name, path / f"{name}.jsonl") for name in FILES if (path / f"{name}.jsonl").is_file()]
@@ -88,16 +87,19 @@ def _check_manifest(folder: Path) -> None:
     for name, facts in manifest.get("files", {}).items():
         file = folder / name
         if not file.is_file():
-            raise InputError(f"{file}: is named in {MANIFEST} and missing. Copy the whole folder, "
-                             f"or delete {MANIFEST}.")
+            raise InputError(
+                f"{file}: is named in {MANIFEST} and missing. Copy the whole folder, or delete {MANIFEST}."
+            )
         try:
             with file.open("rb") as content:
                 found = hashlib.file_digest(content, "sha256").hexdigest()
         except OSError as error:
             raise reading.unreadable(file, error) from None
         if found != facts.get("sha256"):
-            raise InputError(f"{file}: is not as it was exported (its sha256 differs from {MANIFEST}). "
-                             f"Copy it again, or delete {MANIFEST} if the change is meant.")
+            raise InputError(
+                f"{file}: is not as it was exported (its sha256 differs from {MANIFEST}). "
+                f"Copy it again, or delete {MANIFEST} if the change is meant."
+            )
 
 
 class _Reader:
@@ -109,9 +111,16 @@ class _Reader:
         self._people = People(batch, pseudonym, options)
         self._scales = {**SCALES, **options.scales}
         self._conversations = ConversationReader(batch, self._people, options, self._scales)
-        self._read = {"participants": self._participant, "raters": self._rater, "scales": self._scale,
-                      "criteria": self._criterion, "items": self._item, "conversations": self._conversations.read,
-                      "profiles": self._profile, "annotations": self._annotation}
+        self._read = {
+            "participants": self._participant,
+            "raters": self._rater,
+            "scales": self._scale,
+            "criteria": self._criterion,
+            "items": self._item,
+            "conversations": self._conversations.read,
+            "profiles": self._profile,
+            "annotations": self._annotation,
+        }
 
     def read(self, kind: str, line: dict[str, Any], where: str, file: Path) -> None:
         """Read one line of a kind of file."""
@@ -166,8 +175,10 @@ class _Reader:
         if "person" in line and "rater" not in line:
             line["rater"] = self._people.rater(self._pseudonym(str(line.pop("person"))))
         if isinstance(line.get("target"), dict):
-            line["target"] = {name: self._conversations.identity(value) if name in ("conversation", "other") else value
-                              for name, value in line["target"].items()}
+            line["target"] = {
+                name: self._conversations.identity(value) if name in ("conversation", "other") else value
+                for name, value in line["target"].items()
+            }
         annotation = reading.checked(Annotation, line, where)
         self._conversations.check_value(annotation, where)
         self._batch.annotations.append(annotation)

@@ -21,8 +21,10 @@ class NeedsMap(InputError):
     """A table was given without a mapping file; `guess` is the text of one to start from. Nothing was written."""
 
     def __init__(self, path: Path, guess: str) -> None:
-        super().__init__(f"{path}: a table needs a mapping file that says which column is what. Save this guess as "
-                         f"map.toml, mend it, and give it with --map map.toml.\n\n{guess}")
+        super().__init__(
+            f"{path}: a table needs a mapping file that says which column is what. Save this guess as "
+            f"map.toml, mend it, and give it with --map map.toml.\n\n{guess}"
+        )
         self.guess = guess
 
 
@@ -67,55 +69,125 @@ class TableMap(Section):
         return self.columns.role is not None
 
 
-def load_map(path: Path, header: Sequence[str] | None) -> TableMap:
-    """Read a mapping file and hold it against the table's columns; raises `ConfigError`."""
+def load_map(path: Path) -> TableMap:
+    """Read a mapping file; raises `ConfigError`."""
     raw = load_toml(path)
     if isinstance(raw.get("scales"), dict):
-        raw["scales"] = {name: {"name": name, **scale} if isinstance(scale, dict) else scale
-                         for name, scale in raw["scales"].items()}
+        raw["scales"] = {
+            name: {"name": name, **scale} if isinstance(scale, dict) else scale for name, scale in raw["scales"].items()
+        }
     found = check(TableMap, raw, path)
     columns = found.columns
     wide = columns.user is not None or columns.reply is not None
     if found.long != (columns.text is not None) or found.long == wide:
-        raise ConfigError(f"{path}: [columns] names either 'role' and 'text' (one row a turn), or 'user' and 'reply' "
-                          "(one row for a message and its reply). Give one of the two pairs.")
+        raise ConfigError(
+            f"{path}: [columns] names either 'role' and 'text' (one row a turn), or 'user' and 'reply' "
+            "(one row for a message and its reply). Give one of the two pairs."
+        )
     if not found.long and (columns.user is None or columns.reply is None):
         raise ConfigError(f"{path}: [columns] needs both 'user' and 'reply'. Add the missing one.")
     for name in ("person", "item", "assistant", "task"):
         if (getattr(columns, name) is None) == (getattr(found.constants, name) is None):
-            raise ConfigError(f"{path}: {name!r} is needed once: name its column in [columns], "
-                              "or its value in [constants].")
-    if header is not None:
-        _check_columns(found, header, path)
+            raise ConfigError(
+                f"{path}: {name!r} is needed once: name its column in [columns], or its value in [constants]."
+            )
     return found
 
 
-def _check_columns(found: TableMap, header: Sequence[str], path: Path) -> None:
+def check_columns(found: TableMap, header: Sequence[str], path: Path) -> None:
+    """Raise `ConfigError` where a mapping file names a column that the table does not have."""
     named = [*found.columns.model_dump(exclude_none=True).values(), *found.ratings, *found.tags.values()]
     for column in named:
         if column not in header:
-            raise ConfigError(f"{path}: the table has no column {column!r}{nearest(column, header)} "
-                              f"It has: {', '.join(header)}.")
+            raise ConfigError(
+                f"{path}: the table has no column {column!r}{nearest(column, header)} It has: {', '.join(header)}."
+            )
 
 
 # --- the guess -------------------------------------------------------------------------------------------------------
 
 _WORDS: dict[str, tuple[str, ...]] = {
-    "conversation": ("conversation_id", "conversation", "chat_id", "dialogue_id", "dialog_id", "session_id",
-                     "thread_id", "conv_id", "chat", "dialogue", "dialog", "session", "thread"),
-    "person": ("person", "worker_id", "worker", "participant_id", "participant", "user_id", "annotator_id",
-               "annotator", "subject_id", "username", "rater"),
+    "conversation": (
+        "conversation_id",
+        "conversation",
+        "chat_id",
+        "dialogue_id",
+        "dialog_id",
+        "session_id",
+        "thread_id",
+        "conv_id",
+        "chat",
+        "dialogue",
+        "dialog",
+        "session",
+        "thread",
+    ),
+    "person": (
+        "person",
+        "worker_id",
+        "worker",
+        "participant_id",
+        "participant",
+        "user_id",
+        "annotator_id",
+        "annotator",
+        "subject_id",
+        "username",
+        "rater",
+    ),
     "item": ("item", "item_id", "task_id", "problem_id", "prompt_id", "question_id", "topic", "problem", "scenario"),
-    "assistant": ("assistant_name", "assistant_model", "model", "model_name", "agent", "system_name", "bot_name",
-                  "llm"),
-    "turn": ("turn", "turn_id", "turn_index", "turn_number", "message_index", "message_id", "index", "position",
-             "order", "timestamp", "created_at", "time"),
+    "assistant": (
+        "assistant_name",
+        "assistant_model",
+        "model",
+        "model_name",
+        "agent",
+        "system_name",
+        "bot_name",
+        "llm",
+    ),
+    "turn": (
+        "turn",
+        "turn_id",
+        "turn_index",
+        "turn_number",
+        "message_index",
+        "message_id",
+        "index",
+        "position",
+        "order",
+        "timestamp",
+        "created_at",
+        "time",
+    ),
     "role": ("role", "speaker", "sender", "author", "from", "who"),
     "text": ("text", "message", "content", "utterance", "body"),
-    "user": ("user", "user_message", "user_text", "query", "user_query", "human", "prompt", "input", "question",
-             "user_utterance"),
-    "reply": ("reply", "assistant_message", "assistant_text", "response", "answer", "output", "ai_response",
-              "assistant_reply", "bot", "assistant", "model_response", "completion"),
+    "user": (
+        "user",
+        "user_message",
+        "user_text",
+        "query",
+        "user_query",
+        "human",
+        "prompt",
+        "input",
+        "question",
+        "user_utterance",
+    ),
+    "reply": (
+        "reply",
+        "assistant_message",
+        "assistant_text",
+        "response",
+        "answer",
+        "output",
+        "ai_response",
+        "assistant_reply",
+        "bot",
+        "assistant",
+        "model_response",
+        "completion",
+    ),
 }
 _RATING = re.compile(r"rating|score|rate\b|likert|helpful|quality|satisf|stars|fluency|coheren", re.IGNORECASE)
 _SCALES = ((1, 3), (1, 5), (1, 7), (1, 10), (0, 1), (0, 5), (0, 10), (0, 100), (-5, 5))
@@ -179,8 +251,15 @@ def _odd_roles(column: str | None, sample: Sequence[Row]) -> list[str]:
 
 
 ROLES: dict[str, Role] = {
-    "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "bot": "assistant",
-    "model": "assistant", "system": "system", "tool": "tool"}
+    "user": "user",
+    "human": "user",
+    "assistant": "assistant",
+    "ai": "assistant",
+    "bot": "assistant",
+    "model": "assistant",
+    "system": "system",
+    "tool": "tool",
+}
 """What a role column may say without a `[roles]` section; upper and lower case are the same."""
 
 
@@ -189,27 +268,38 @@ def quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _written(path: Path, columns: dict[str, str], wide: bool, ratings: dict[str, tuple[float, float]],
-             odd: list[str]) -> str:
+def _written(
+    path: Path, columns: dict[str, str], wide: bool, ratings: dict[str, tuple[float, float]], odd: list[str]
+) -> str:
     needed = ["conversation", "person", "item", "assistant", *(["user", "reply"] if wide else ["role", "text"]), "turn"]
-    lines = [f"# A guess from the columns of {path.name}. Mend what is wrong; docs/formats.md says what the keys mean.",
-             "[columns]"]
+    lines = [
+        f"# A guess from the columns of {path.name}. Mend what is wrong; docs/formats.md says what the keys mean.",
+        "[columns]",
+    ]
     constants = ['task = "my_task"             # math_tutoring, document_creation, or a task of your own']
     for name in needed:
         if name in columns:
             lines.append(f"{name} = {quote(columns[name])}")
         elif name in ("person", "item", "assistant"):
-            constants.append(f"{name} = {quote('unknown')}          # no column looks like it: name one above, "
-                             "or give its value here")
+            constants.append(
+                f"{name} = {quote('unknown')}          # no column looks like it: name one above, "
+                "or give its value here"
+            )
         elif name != "turn":
             lines.append(f"{name} = {quote('?')}                # no column looks like it: name it")
     lines += ["", "[constants]", *constants]
     if odd:
-        lines += ["", "[roles]                      # what the role column says = user, assistant, system or tool",
-                  *(f"{quote(role)} = \"user\"" for role in odd)]
+        lines += [
+            "",
+            "[roles]                      # what the role column says = user, assistant, system or tool",
+            *(f'{quote(role)} = "user"' for role in odd),
+        ]
     if ratings:
-        lines += ["", "[ratings]                    # column = scale",
-                  *(f"{quote(column)} = {quote(column)}" for column in ratings)]
+        lines += [
+            "",
+            "[ratings]                    # column = scale",
+            *(f"{quote(column)} = {quote(column)}" for column in ratings),
+        ]
         for column, (low, high) in ratings.items():
             lines += ["", f"[scales.{quote(column)}]", 'level = "ordinal"', f"minimum = {low:g}", f"maximum = {high:g}"]
     return "\n".join(lines) + "\n"

@@ -14,11 +14,19 @@ from pydantic import BaseModel, ValidationError
 from annotate.errors import InputError, nearest
 
 Model = TypeVar("Model", bound=BaseModel)
+FIRST_LINE = 1 << 22
+"""How many bytes are read to see what the first line of a file is."""
+
 _SPACE = " \t\r\n"
 _CHUNK = 1 << 16
 _NEAR = 16  # a value that is cut off fails this near to the end of what was read, or is an open string
-_BOMS = ((b"\xff\xfe\x00\x00", "utf-32"), (b"\x00\x00\xfe\xff", "utf-32"), (b"\xef\xbb\xbf", "utf-8-sig"),
-         (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+_BOMS = (
+    (b"\xff\xfe\x00\x00", "utf-32"),
+    (b"\x00\x00\xfe\xff", "utf-32"),
+    (b"\xef\xbb\xbf", "utf-8-sig"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
 _DIGITS = 300  # a longer integer is no finite float
 _CUT = "It looks cut off: fetch or export it again."
 
@@ -62,8 +70,9 @@ def opened(path: Path, encoding: str | None = None, newline: str = "\n") -> Iter
             yield file
     except UnicodeError as error:
         place = f"byte {error.start}" if isinstance(error, UnicodeDecodeError) else "at its start"
-        raise InputError(f"{path}: is not {name.upper().removesuffix('-SIG')} text ({place}). "
-                         "Save the file as UTF-8.") from None
+        raise InputError(
+            f"{path}: is not {name.upper().removesuffix('-SIG')} text ({place}). Save the file as UTF-8."
+        ) from None
     except OSError as error:
         raise unreadable(path, error) from None
 
@@ -73,8 +82,9 @@ class Decoder:
 
     def __init__(self, path: Path) -> None:
         self.where = str(path)
-        self._json = json.JSONDecoder(object_pairs_hook=self._object, parse_constant=self._constant,
-                                      parse_float=self._float, parse_int=self._int)
+        self._json = json.JSONDecoder(
+            object_pairs_hook=self._object, parse_constant=self._constant, parse_float=self._float, parse_int=self._int
+        )
 
     def whole(self, text: str) -> Any:
         """Decode a text that holds one value and nothing else."""
@@ -97,7 +107,7 @@ class Decoder:
         except json.JSONDecodeError as error:
             if text is None:
                 raise
-            self.fail(error, error.pos >= len(text.rstrip()) or "Unterminated" in error.msg)
+            self.fail(error, _ends_early(text, error.pos, error.msg))
         except RecursionError:
             raise InputError(f"{self.where}: is nested too deeply to be read. Export it again.") from None
 
@@ -106,8 +116,10 @@ class Decoder:
         if len(found) != len(pairs):
             seen: set[str] = set()
             twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-            raise InputError(f"{self.where}: key {twice!r} stands twice in one object, so its value is not known. "
-                             "Remove one of the two.")
+            raise InputError(
+                f"{self.where}: key {twice!r} stands twice in one object, so its value is not known. "
+                "Remove one of the two."
+            )
         return found
 
     def _constant(self, name: str) -> NoReturn:
@@ -121,9 +133,16 @@ class Decoder:
 
     def _int(self, digits: str) -> int:
         if len(digits) > _DIGITS:
-            raise InputError(f"{self.where}: a number of {len(digits)} digits is out of range. "
-                             "Write a smaller number, or a text.")
+            raise InputError(
+                f"{self.where}: a number of {len(digits)} digits is out of range. Write a smaller number, or a text."
+            )
         return int(digits)
+
+
+def _ends_early(text: str, at: int, message: str) -> bool:
+    """Whether the fault at a place looks like the end of a text that was cut off."""
+    end = text.rstrip()
+    return at >= len(end) or "nterminated" in message or (len(end) - at < _NEAR and end[-1] not in "]}")
 
 
 def read_json(path: Path) -> Any:
@@ -179,7 +198,7 @@ class _Window:
             try:
                 value, end = decoder.next(self._text, self.place)
             except json.JSONDecodeError as error:
-                near_end = len(self._text[error.pos:].strip(_SPACE)) < _NEAR or "Unterminated" in error.msg
+                near_end = len(self._text[error.pos :].strip(_SPACE)) < _NEAR or "Unterminated" in error.msg
                 if not near_end or not self._more(size):
                     self.complain(decoder, error.msg.lower(), error.pos)
                 size *= 2
@@ -193,15 +212,15 @@ class _Window:
         """Raise the sentence for text that is no JSON."""
         at = self.place if position is None else position
         line = self._lines + self._text.count("\n", 0, at)
-        cut = at >= len(self._text.rstrip()) or "unterminated" in message
-        remedy = _CUT if cut and not self._more(1) else "Fix that place, or export the file again."
+        cut = _ends_early(self._text, at, message) and not self._more(1)
+        remedy = _CUT if cut else "Fix that place, or export the file again."
         raise InputError(f"{decoder.where}, line {line}: not valid JSON: {message}. {remedy}")
 
     def _more(self, size: int) -> bool:
         read = self._file.read(size)
         if read:
             self._lines += self._text.count("\n", 0, self.place)
-            self._text, self.place = self._text[self.place:] + read, 0
+            self._text, self.place = self._text[self.place :] + read, 0
         return bool(read)
 
 

@@ -21,11 +21,25 @@ STRENGTHS = _text("strengths", "What was good about the assistant?")
 WEAKNESSES = _text("weaknesses", "What was not good about the assistant?")
 STRENGTHS_WEAKNESSES = _text("strengths_weaknesses", "What was good and what was not good about the tutor?")
 STRENGTHS_WEAKNESSES_PROBLEM_2 = _text(
-    "strengths_weaknesses_problem_2", "What was good and what was not good about the tutor on the second problem?")
+    "strengths_weaknesses_problem_2", "What was good and what was not good about the tutor on the second problem?"
+)
 WHY_STOP = _text("why_stop", "Why did you stop?")
 WHY_STOP_OTHER = _text("why_stop_other", "Which other reason was it?")
 WHY_STOP_OTHER_PROBLEM_2 = _text("why_stop_other_problem_2", "Which other reason was it on the second problem?")
 
-SCALES: dict[str, Scale] = {scale.name: scale for scale in (
-    INTERACTION, INTERACTION_PROBLEM_2, DOCUMENT, THUMB, STRENGTHS, WEAKNESSES, STRENGTHS_WEAKNESSES,
-    STRENGTHS_WEAKNESSES_PROBLEM_2, WHY_STOP, WHY_STOP_OTHER, WHY_STOP_OTHER_PROBLEM_2)}
+SCALES: dict[str, Scale] = {
+    scale.name: scale
+    for scale in (
+        INTERACTION,
+        INTERACTION_PROBLEM_2,
+        DOCUMENT,
+        THUMB,
+        STRENGTHS,
+        WEAKNESSES,
+        STRENGTHS_WEAKNESSES,
+        STRENGTHS_WEAKNESSES_PROBLEM_2,
+        WHY_STOP,
+        WHY_STOP_OTHER,
+        WHY_STOP_OTHER_PROBLEM_2,
+    )
+}

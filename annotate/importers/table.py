@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import math
-import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
@@ -15,7 +13,8 @@ from typing import Any
 from annotate.errors import InputError
 from annotate.importers import reading
 from annotate.importers.contract import Batch, Options, Pseudonym, item_id, person_rater
-from annotate.importers.mapping import ROLES, NeedsMap, Row, TableMap, as_number, guess_map, load_map
+from annotate.importers.mapping import ROLES, NeedsMap, Row, TableMap, as_number, check_columns, guess_map, load_map
+from annotate.importers.sheets import Sheet, delimiter_of, looks_like_lines
 from annotate.schema import (
     Annotation,
     Conversation,
@@ -32,8 +31,6 @@ from annotate.schema import (
 
 __all__ = ["NeedsMap", "Table"]
 
-_DELIMITERS = ",;\t|"
-
 
 class Table:
     """Reads any table once a mapping file says what its columns are."""
@@ -47,7 +44,7 @@ class Table:
             return False
         if reading.head(path, 4) == b"PAR1":
             return True
-        return _looks_like_lines(path) or _delimiter_of(path) is not None
+        return looks_like_lines(path) or delimiter_of(path) is not None
 
     def read(self, paths: Sequence[Path], pseudonym: Pseudonym, options: Options) -> Batch:
         """Read all rows; raises `NeedsMap` without a mapping file, `InputError` with the row's number otherwise."""
@@ -56,140 +53,16 @@ class Table:
         for path in paths:
             if path.is_dir():
                 raise InputError(f"{path}: is a folder, and a table is one file. Give the file.")
-            sheet = Sheet.open(path, None, batch)
             if options.map_file is None:
+                sheet = Sheet.open(path, None, batch.notes)
                 raise NeedsMap(path, guess_map(path, sheet.header, (row for _, row in sheet.rows())))
-            mapping = load_map(options.map_file, sheet.header)
-            if mapping.delimiter:
-                sheet = Sheet.open(path, mapping.delimiter, batch)
+            mapping = load_map(options.map_file)
+            sheet = Sheet.open(path, mapping.delimiter, batch.notes)
+            check_columns(mapping, sheet.header, options.map_file)
             batch.files.append(path)
             reader = reader or _Reader(batch, pseudonym, options, mapping)
             reader.read(sheet)
         return batch
-
-
-@dataclass
-class Sheet:
-    """A table: its columns, and its rows with their numbers."""
-
-    path: Path
-    header: list[str]
-    kind: str
-    encoding: str = "utf-8"
-    delimiter: str = ","
-
-    @classmethod
-    def open(cls, path: Path, delimiter: str | None, batch: Batch) -> Sheet:
-        """Find out kind, encoding and columns of a file."""
-        if reading.head(path, 4) == b"PAR1":
-            return cls(path, _parquet(path).schema_arrow.names, "parquet")
-        if _looks_like_lines(path):
-            names: dict[str, None] = {}
-            for _, row in reading.stream_lines(path):
-                names.update(dict.fromkeys(row))
-            return cls(path, list(names), "jsonl")
-        encoding = _encoding(path, batch)
-        separator = delimiter or _delimiter_of(path) or ","
-        sheet = cls(path, [], "csv", encoding, separator)
-        first = next(sheet._records(), None)
-        if first is None:
-            raise InputError(f"{path}: is empty. Check the export that wrote it.")
-        sheet.header = [name.strip() for name in first[1]]
-        twice = {name for name in sheet.header if sheet.header.count(name) > 1}
-        if twice:
-            raise InputError(f"{path}: column {min(twice)!r} stands twice. Rename one of the two.")
-        return sheet
-
-    def rows(self) -> Iterator[tuple[str, Row]]:
-        """Yield (place, row) in the order of the file."""
-        if self.kind == "parquet":
-            yield from self._parquet_rows()
-        elif self.kind == "jsonl":
-            for number, row in reading.stream_lines(self.path):
-                yield f"{self.path}, line {number}", row
-        else:
-            records = self._records()
-            next(records, None)
-            for number, cells in records:
-                if len(cells) != len(self.header):
-                    raise InputError(f"{self.path}, line {number}: has {len(cells)} cells, the first line has "
-                                     f"{len(self.header)}. Fix that line, or give 'delimiter' in the mapping file.")
-                yield f"{self.path}, line {number}", dict(zip(self.header, cells, strict=True))
-
-    def _records(self) -> Iterator[tuple[int, list[str]]]:
-        csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # the standard limit is shorter than a document
-        with reading.opened(self.path, self.encoding, newline="") as file:
-            reader = csv.reader(file, delimiter=self.delimiter, strict=True)
-            try:
-                for cells in reader:
-                    if cells:
-                        yield reader.line_num, cells
-            except csv.Error as error:
-                raise InputError(f"{self.path}, line {reader.line_num}: is no valid CSV ({error}). "
-                                 "Fix the quotes there, or export the table again.") from None
-
-    def _parquet_rows(self) -> Iterator[tuple[str, Row]]:
-        import pyarrow as pa
-
-        number = 0
-        try:
-            for batch in _parquet(self.path).iter_batches(batch_size=1000):
-                for row in batch.to_pylist():
-                    number += 1
-                    yield f"{self.path}, row {number}", row
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(f"{self.path}: cannot be read as Parquet ({str(error).splitlines()[0]}). "
-                             "Export it again.") from None
-
-
-def _parquet(path: Path) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return pq.ParquetFile(path)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]}). "
-                         "Export it again.") from None
-
-
-def _looks_like_lines(path: Path) -> bool:
-    text = reading.head_text(path).lstrip(" \t\r\n")
-    first = text.split("\n", 1)[0].rstrip()
-    return first.startswith("{") and (first.endswith("}") or len(text) > len(first)) and first != "{"
-
-
-def _delimiter_of(path: Path) -> str | None:
-    """Return what parts the cells of the first line, if the second has as many; None where it is no table."""
-    text = reading.head_text(path)
-    if not text or text.lstrip()[:1] in ("{", "[", "<", "%"):
-        return None
-    found: list[tuple[int, str]] = []
-    for mark in _DELIMITERS:
-        try:
-            lines = [cells for cells, _ in zip(csv.reader(text.splitlines(), delimiter=mark), range(2), strict=False)]
-        except csv.Error:
-            continue
-        if len(lines) == 2 and len(lines[0]) == len(lines[1]) > 1 and all(name.strip() for name in lines[0]):
-            found.append((len(lines[0]), mark))
-    return max(found)[1] if found else None
-
-
-def _encoding(path: Path, batch: Batch) -> str:
-    """Return the encoding of a CSV: its byte order mark's, UTF-8, or else Windows-1252, which is reported."""
-    stated = reading.encoding_of(reading.head(path, 4))
-    if stated != "utf-8":
-        return stated
-    try:
-        with reading.opened(path) as file:
-            while file.read(1 << 20):
-                pass
-    except InputError as error:
-        if "is not UTF-8" not in str(error):
-            raise
-        batch.notes.warn(f"file {path.name}: not UTF-8, read as Windows-1252; check the accents")
-        return "cp1252"
-    return "utf-8"
 
 
 @dataclass
@@ -224,16 +97,21 @@ class _Reader:
         self._path, self._chats = sheet.path, {}
         for column, scale in self._map.ratings.items():
             if scale not in self._scales:
-                raise InputError(f"{self._options.map_file}: column {column!r} rates on {scale!r}, which is not "
-                                 f"declared. Add [scales.{scale}] with its level and bounds.")
+                raise InputError(
+                    f"{self._options.map_file}: column {column!r} rates on {scale!r}, which is not "
+                    f"declared. Add [scales.{scale}] with its level and bounds."
+                )
         for where, row in sheet.rows():
             self._row(row, where)
         if not self._chats:
             raise InputError(f"{self._path}: holds no rows. Check the export that wrote it.")
         for name, chat in self._chats.items():
             self._build(name, chat)
-        self._batch.scales += [self._scales[name] for name in dict.fromkeys(self._map.ratings.values())
-                               if self._scales[name] not in self._batch.scales]
+        self._batch.scales += [
+            self._scales[name]
+            for name in dict.fromkeys(self._map.ratings.values())
+            if self._scales[name] not in self._batch.scales
+        ]
 
     def _row(self, row: Row, where: str) -> None:
         columns = self._map.columns
@@ -243,16 +121,19 @@ class _Reader:
         for key, value in facts.items():
             if chat.facts[key] != value:
                 before = f"{chat.facts[key]!r} in {chat.where.rsplit(', ', 1)[-1]}"
-                raise InputError(f"{where}: conversation {name!r} has {key} {value!r} here and {before}. "
-                                 "Fix the table, or map another conversation column.")
+                raise InputError(
+                    f"{where}: conversation {name!r} has {key} {value!r} here and {before}. "
+                    "Fix the table, or map another conversation column."
+                )
         thumbs = self._ratings(row, chat, where)
         order = row.get(columns.turn) if columns.turn else None
         for role, text in self._messages(row, where):
             chat.turns.append((order, role, text, thumbs if role == "assistant" else []))
             thumbs = [] if role == "assistant" else thumbs
         if thumbs:
-            raise InputError(f"{where}: scale {thumbs[0][0]!r} rates a turn, and this row has no reply. "
-                             "Leave that cell empty.")
+            raise InputError(
+                f"{where}: scale {thumbs[0][0]!r} rates a turn, and this row has no reply. Leave that cell empty."
+            )
         for tag, column in self._map.tags.items():
             self._agree(chat.tags, tag, _text(row.get(column)) or "", where)
 
@@ -271,8 +152,10 @@ class _Reader:
             said = _text(row.get(columns.role)) or ""
             role = self._roles.get(said.strip().lower())
             if role is None:
-                raise InputError(f"{where}: role {said!r} is none of user, assistant, system, tool. "
-                                 "Say in [roles] of the mapping file which one it is.")
+                raise InputError(
+                    f"{where}: role {said!r} is none of user, assistant, system, tool. "
+                    "Say in [roles] of the mapping file which one it is."
+                )
             return [(role, _text(row.get(columns.text)))]
         user, reply = (_text(row.get(str(column))) for column in (columns.user, columns.reply))
         if not user and not reply:
@@ -299,8 +182,10 @@ class _Reader:
     @staticmethod
     def _agree(known: dict[str, Any], name: str, value: Any, where: str) -> None:
         if known.setdefault(name, value) != value:
-            raise InputError(f"{where}: {name!r} is {value!r} here and {known[name]!r} in an earlier row of the same "
-                             "conversation. Make them equal, or leave the other cells empty.")
+            raise InputError(
+                f"{where}: {name!r} is {value!r} here and {known[name]!r} in an earlier row of the same "
+                "conversation. Make them equal, or leave the other cells empty."
+            )
 
     def _build(self, name: str, chat: _Chat) -> None:
         batch = self._batch
@@ -312,13 +197,21 @@ class _Reader:
             self._items[item.id] = item
             batch.items.append(item)
         conversation = Conversation(
-            id=new_id("c"), task=task, item=item.id, participant=person, assistant=chat.facts["assistant"],
-            origin="human", turns=turns, tags={tag: value for tag, value in chat.tags.items() if value}).completed()
+            id=new_id("c"),
+            task=task,
+            item=item.id,
+            participant=person,
+            assistant=chat.facts["assistant"],
+            origin="human",
+            turns=turns,
+            tags={tag: value for tag, value in chat.tags.items() if value},
+        ).completed()
         same = (item.id, person, str(conversation.content_hash))
         trial = self._trials[same]
         self._trials[same] += 1
-        source = Provenance(format=batch.format, file=self._path.name, record=name, licence=self._options.licence,
-                            trial=str(trial))
+        source = Provenance(
+            format=batch.format, file=self._path.name, record=name, licence=self._options.licence, trial=str(trial)
+        )
         conversation = conversation.model_copy(update={"provenance": source})
         batch.conversations.append(conversation)
         rater = person_rater(person).id
@@ -332,8 +225,11 @@ class _Reader:
         if identity not in self._people:
             self._people.add(identity)
             self._batch.raters.append(person_rater(identity))
-            self._batch.participants.append(Participant(
-                id=identity, kind="human", scopes=self._options.scopes, scopes_basis=self._options.scopes_basis))
+            self._batch.participants.append(
+                Participant(
+                    id=identity, kind="human", scopes=self._options.scopes, scopes_basis=self._options.scopes_basis
+                )
+            )
         return identity
 
     def _turns(self, chat: _Chat) -> tuple[tuple[Turn, ...], list[tuple[int | None, str, Value]]]:
@@ -367,8 +263,10 @@ def _order(value: Any, where: str) -> tuple[int, float, str]:
         return 0, number, ""
     text = _text(value)
     if text is None or not text.strip():
-        raise InputError(f"{where}: a row of this conversation has no turn number. Fill it, or leave 'turn' out of the "
-                         "mapping file to keep the order of the file.")
+        raise InputError(
+            f"{where}: a row of this conversation has no turn number. Fill it, or leave 'turn' out of the "
+            "mapping file to keep the order of the file."
+        )
     return 1, 0, text
 
 

@@ -16,9 +16,23 @@ TASK = "document_creation"
 _TEXTS = {"strength": scales.STRENGTHS, "weakness": scales.WEAKNESSES, "why_stop": scales.WHY_STOP}
 _RATINGS = {"overall_interaction_rating": scales.INTERACTION, "overall_document_rating": scales.DOCUMENT}
 _SURVEY = {"selected_intent_index": "selected_intent_index", "edit_document_old": "document_before_edit"}
-_KNOWN = {"workerId", "user_queries", "ai_responses", "model", "document_type", "intent", "document_history",
-          "bullet_points", "bullet_points_responses", "turn_level_vote", "edit_document", "edit_document_index",
-          *_TEXTS, *_RATINGS, *_SURVEY}
+_KNOWN = {
+    "workerId",
+    "user_queries",
+    "ai_responses",
+    "model",
+    "document_type",
+    "intent",
+    "document_history",
+    "bullet_points",
+    "bullet_points_responses",
+    "turn_level_vote",
+    "edit_document",
+    "edit_document_index",
+    *_TEXTS,
+    *_RATINGS,
+    *_SURVEY,
+}
 
 
 def read_record(record: Raw, builder: Builder, released: Released) -> None:
@@ -29,13 +43,22 @@ def read_record(record: Raw, builder: Builder, released: Released) -> None:
     votes = Votes(exchanges, builder.notes)
     votes.read("turn_level_vote", record.get("turn_level_vote"), _place)
     survey = {**known(record, _SURVEY), "prewriting": _prewriting(record, builder, released)}
-    conversation = builder.store(Conversation(
-        id=new_id("c"), task=TASK, item=_item(record, builder), participant=builder.person(record),
-        assistant=str(record["model"]), origin="human", turns=tuple(exchanges.turns),
-        documents=_versions(record, exchanges, builder), ended=record.get("why_stop") or None,
-        survey={name: value for name, value in survey.items() if value},
-        tags={"own_topic": "no" if "selected_intent_index" in record else "yes"},
-        provenance=Provenance(format="", file="", record="", repairs=tuple(votes.repairs))))
+    conversation = builder.store(
+        Conversation(
+            id=new_id("c"),
+            task=TASK,
+            item=_item(record, builder),
+            participant=builder.person(record),
+            assistant=str(record["model"]),
+            origin="human",
+            turns=tuple(exchanges.turns),
+            documents=_versions(record, exchanges, builder),
+            ended=record.get("why_stop") or None,
+            survey={name: value for name, value in survey.items() if value},
+            tags={"own_topic": "no" if "selected_intent_index" in record else "yes"},
+            provenance=Provenance(format="", file="", record="", repairs=tuple(votes.repairs)),
+        )
+    )
     if conversation is None:
         return
     for name, scale in _RATINGS.items():
@@ -78,9 +101,15 @@ def _versions(record: Raw, exchanges: Exchanges, builder: Builder) -> tuple[Docu
         if not isinstance(text, str):
             builder.notes.repaired("entries of a document history that are no text: the text before them was kept")
             text = before
-        versions.append(DocumentVersion(
-            version=exchange, turn=exchanges.last_of(exchange), text=text, changed=text != before,
-            author="user" if exchange == edited else "model"))
+        versions.append(
+            DocumentVersion(
+                version=exchange,
+                turn=exchanges.last_of(exchange),
+                text=text,
+                changed=text != before,
+                author="user" if exchange == edited else "model",
+            )
+        )
         before = text
     return tuple(versions)
 
@@ -92,8 +121,10 @@ def _edited(record: Raw, history: list[Any], builder: Builder) -> int | None:
     if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(history):
         builder.notes.dropped("edits of a document at a place that it does not have")
         return None
-    builder.notes.repaired("documents edited by their person: that version is marked as the person's, "
-                           "the text before it is kept with the survey")
+    builder.notes.repaired(
+        "documents edited by their person: that version is marked as the person's, "
+        "the text before it is kept with the survey"
+    )
     return index
 
 

@@ -13,12 +13,17 @@ from annotate.schema import Conversation, Provenance, new_id
 TASK = "math_tutoring"
 
 _SURVEY = {
-    "math_expertise": "math_expertise", "why_ask_tutor": "why_ask_tutor", "turk_initial_solution": "initial_solution",
-    "turk_solution": "solution", "turk_problem_2_solution": "solution_problem_2",
-    "why_stop_for_problem_2": "why_stop_problem_2", "cheat": "cheat",
+    "math_expertise": "math_expertise",
+    "why_ask_tutor": "why_ask_tutor",
+    "turk_initial_solution": "initial_solution",
+    "turk_solution": "solution",
+    "turk_problem_2_solution": "solution_problem_2",
+    "why_stop_for_problem_2": "why_stop_problem_2",
+    "cheat": "cheat",
 }
 _TEXTS = {
-    "why_stop": scales.WHY_STOP, "strength_weakness": scales.STRENGTHS_WEAKNESSES,
+    "why_stop": scales.WHY_STOP,
+    "strength_weakness": scales.STRENGTHS_WEAKNESSES,
     "strength_weakness_for_problem_2": scales.STRENGTHS_WEAKNESSES_PROBLEM_2,
     "why_stop_other_reason": scales.WHY_STOP_OTHER,
     "why_stop_other_reason_for_problem_2": scales.WHY_STOP_OTHER_PROBLEM_2,
@@ -26,18 +31,40 @@ _TEXTS = {
 _RATINGS = {"overall_rating": scales.INTERACTION, "overall_rating_for_problem_2": scales.INTERACTION_PROBLEM_2}
 _PROBLEM = {"question": "problem", "problem": "problem"}
 _REFERENCE = {
-    "solution": "solution", "problem_1_gold_final_answer": "answer", "similar_question": "problem_2",
-    "problem_2_gold_solution": "solution_2", "problem_2_gold_final_answer": "answer_2",
-    "question_location": "location", "similar_question_location": "location_2", "dataset": "dataset",
+    "solution": "solution",
+    "problem_1_gold_final_answer": "answer",
+    "similar_question": "problem_2",
+    "problem_2_gold_solution": "solution_2",
+    "problem_2_gold_final_answer": "answer_2",
+    "question_location": "location",
+    "similar_question_location": "location_2",
+    "dataset": "dataset",
 }
 _TAGS = {"level": "level", "type": "subject"}
 _OUTCOME_TEXTS = {"turk_final_answer": "final_answer", "turk_problem_2_final_answer": "final_answer_problem_2"}
 _CORRECT = {"problem_1_correctness": "correct", "problem_2_correctness": "correct_problem_2"}
 _SOLVED = {"solve_or_not": "solved_selfreport", "problem_2_solve_or_not": "solved_selfreport_problem_2"}
 _VOTES = ("turn_level_vote", "problem_2_turn_level_vote")
-_KNOWN = {"workerId", "user_id", "user_queries", "ai_responses", "model", "problem_id", "problem_1_turns",
-          "moved_to_problem_2", *_SURVEY, *_TEXTS, *_RATINGS, *_PROBLEM, *_REFERENCE, *_TAGS, *_OUTCOME_TEXTS,
-          *_CORRECT, *_SOLVED, *_VOTES}
+_KNOWN = {
+    "workerId",
+    "user_id",
+    "user_queries",
+    "ai_responses",
+    "model",
+    "problem_id",
+    "problem_1_turns",
+    "moved_to_problem_2",
+    *_SURVEY,
+    *_TEXTS,
+    *_RATINGS,
+    *_PROBLEM,
+    *_REFERENCE,
+    *_TAGS,
+    *_OUTCOME_TEXTS,
+    *_CORRECT,
+    *_SOLVED,
+    *_VOTES,
+}
 
 
 def read_record(record: Raw, builder: Builder, released: Released) -> None:
@@ -52,11 +79,21 @@ def read_record(record: Raw, builder: Builder, released: Released) -> None:
     votes = Votes(exchanges, builder.notes)
     for field in _VOTES:
         votes.read(field, record.get(field), lambda pair: pair if pair[0] >= 0 and pair[1] in (0, 1) else None)
-    conversation = builder.store(Conversation(
-        id=new_id("c"), task=TASK, item=_item(record, builder, released), participant=person,
-        assistant=str(record["model"]), origin="human", turns=tuple(exchanges.turns),
-        ended=record.get("why_stop") or None, outcome=_outcome(record, builder), survey=known(record, _SURVEY),
-        provenance=Provenance(format="", file="", record="", repairs=tuple(votes.repairs))))
+    conversation = builder.store(
+        Conversation(
+            id=new_id("c"),
+            task=TASK,
+            item=_item(record, builder, released),
+            participant=person,
+            assistant=str(record["model"]),
+            origin="human",
+            turns=tuple(exchanges.turns),
+            ended=record.get("why_stop") or None,
+            outcome=_outcome(record, builder),
+            survey=known(record, _SURVEY),
+            provenance=Provenance(format="", file="", record="", repairs=tuple(votes.repairs)),
+        )
+    )
     if conversation is None:
         return
     for name, scale in _RATINGS.items():

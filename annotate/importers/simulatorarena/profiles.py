@@ -40,8 +40,11 @@ class Released:
         found = entry.get("extracted_concepts") if isinstance(entry, dict) else None
         if not isinstance(found, list):
             return None
-        return [{"name": str(c.get("Concept Name", "")), "explanation": str(c.get("Concept Explanation", ""))}
-                for c in found if isinstance(c, dict)]
+        return [
+            {"name": str(c.get("Concept Name", "")), "explanation": str(c.get("Concept Explanation", ""))}
+            for c in found
+            if isinstance(c, dict)
+        ]
 
     def background(self, record: Raw) -> list[dict[str, str]]:
         """Return the released questions and answers of a document record; empty where there are none."""
@@ -49,8 +52,11 @@ class Released:
         if not isinstance(entry, list):
             return []
         self._notes.repaired("pre-writing answers taken from the released background")
-        return [{"question": _plain(pair.get("question")), "answer": _plain(pair.get("answer"))}
-                for pair in entry if isinstance(pair, dict)]
+        return [
+            {"question": _plain(pair.get("question")), "answer": _plain(pair.get("answer"))}
+            for pair in entry
+            if isinstance(pair, dict)
+        ]
 
     def count_unused_background(self, record: Raw) -> None:
         """Count a released background that is not used because the record holds the person's own answers."""
@@ -59,8 +65,11 @@ class Released:
 
     def join_math(self, record: Raw, conversation: Conversation) -> None:
         """Add the profile of a math conversation, if the release has one."""
-        keys = {str((problem, record["workerId"], model)): aliased for model, aliased in _models(record)
-                for problem in _spellings(record["problem_id"])}
+        keys = {
+            str((problem, record["workerId"], model)): aliased
+            for model, aliased in _models(record)
+            for problem in _spellings(record["problem_id"])
+        }
         problems: list[str] = []
         known = self._knowledge(self._entry(_MATH, "knowledge_state", keys), problems)
         self._add(conversation, keys, problems, knowledge=known)
@@ -87,9 +96,18 @@ class Released:
         if all(part is None for part in parts.values()):
             return
         counts[0] += 1
-        self._batch.profiles.append(Profile(
-            id=new_id("f"), task=conversation.task, conversation=conversation.id, participant=conversation.participant,
-            length_range=_length_range(conversation), extractor=EXTRACTOR, problems=tuple(problems), **parts))
+        self._batch.profiles.append(
+            Profile(
+                id=new_id("f"),
+                task=conversation.task,
+                conversation=conversation.id,
+                participant=conversation.participant,
+                length_range=_length_range(conversation),
+                extractor=EXTRACTOR,
+                problems=tuple(problems),
+                **parts,
+            )
+        )
 
     def _entry(self, task: str, name: str, keys: Keys) -> Any:
         return self._find(f"user_simulator_profiles/{task}/{name}.json", keys)
@@ -114,8 +132,9 @@ class Released:
             self._notes.dropped("the reasoning beside a released knowledge state")
         found = []
         for concept in concepts:
-            name, status = (_plain(concept.get(key)) if isinstance(concept, dict) else ""
-                            for key in ("Concept Name", "Status"))
+            name, status = (
+                _plain(concept.get(key)) if isinstance(concept, dict) else "" for key in ("Concept Name", "Status")
+            )
             state = " ".join(status.lower().split())
             if state not in _STATES:
                 state = "unknown"
@@ -158,8 +177,9 @@ class Released:
             value = reading.read_json(path) if path.is_file() else None
             if value is not None:
                 if not isinstance(value, dict):
-                    raise InputError(f"{path}: is no object with an entry for each key. "
-                                     "Give the file as it was released.")
+                    raise InputError(
+                        f"{path}: is no object with an entry for each key. Give the file as it was released."
+                    )
                 self._batch.files.append(path)
             self._files[name] = value
         return self._files[name]
@@ -168,8 +188,13 @@ class Released:
 def _length_range(conversation: Conversation) -> tuple[int, int] | None:
     """Return the range over the person's messages, in math those of the first problem."""
     part = "problem_1" if conversation.task == _MATH else None
-    return length_range([t.words for t in conversation.messages(part)
-                         if t.role == "user" and not t.missing and (t.text or not t.attachments)])
+    return length_range(
+        [
+            t.words
+            for t in conversation.messages(part)
+            if t.role == "user" and not t.missing and (t.text or not t.attachments)
+        ]
+    )
 
 
 def _models(record: Raw) -> list[tuple[str, bool]]:
@@ -184,8 +209,10 @@ def _spellings(problem: Any) -> list[Any]:
 
 
 def _document_keys(record: Raw) -> Keys:
-    return {f"{model}_{record['workerId']}_{record['document_type']}_{record['intent']}": aliased
-            for model, aliased in _models(record)}
+    return {
+        f"{model}_{record['workerId']}_{record['document_type']}_{record['intent']}": aliased
+        for model, aliased in _models(record)
+    }
 
 
 def _plain(value: Any) -> str:
@@ -198,8 +225,11 @@ def _style_values(entry: Any) -> tuple[StyleValue, ...] | None:
     if isinstance(entry, str):
         return (StyleValue(key="description", value=entry),) if entry.strip() else ()
     if isinstance(entry, dict):
-        return tuple(StyleValue(key=str(key), value=value if isinstance(value, str) else json.dumps(value))
-                     for key, value in entry.items() if key != "response")
+        return tuple(
+            StyleValue(key=str(key), value=value if isinstance(value, str) else json.dumps(value))
+            for key, value in entry.items()
+            if key != "response"
+        )
     if not isinstance(entry, list):
         return None
     found = []

@@ -193,8 +193,9 @@ class Builder:
         if isinstance(value, list) and all(isinstance(part, str) for part in value):
             self.notes.repaired("messages that are a list of files: kept as attachments, with no text")
             return {"text": "", "attachments": tuple(value)}
-        raise InputError(f"{self.where}: a message is neither a text nor a list of files. "
-                         "Give the file as it was released.")
+        raise InputError(
+            f"{self.where}: a message is neither a text nor a list of files. Give the file as it was released."
+        )
 
     def _reply(self, value: Any, latex: bool) -> Raw:
         if value is None:
@@ -220,8 +221,14 @@ class Builder:
             self.notes.warn(f"conversations of {path.name} that {first.name} holds too: taken once, from {first.name}")
             return None
         source = done.provenance
-        provenance = Provenance(format=self.batch.format, file=path.name, record=str(self._number),
-                                licence=self._licence, trial=trial, repairs=source.repairs if source else ())
+        provenance = Provenance(
+            format=self.batch.format,
+            file=path.name,
+            record=str(self._number),
+            licence=self._licence,
+            trial=trial,
+            repairs=source.repairs if source else (),
+        )
         done = done.model_copy(update={"provenance": provenance})
         self.batch.conversations.append(done)
         return done
@@ -252,16 +259,24 @@ class Builder:
         if isinstance(text, str) and text.strip():
             self.annotate(conversation, scale, text)
 
-    def annotate(self, conversation: Conversation, scale: Scale, value: Any, turn: int | None = None,
-                 flags: tuple[str, ...] = ()) -> None:
+    def annotate(
+        self, conversation: Conversation, scale: Scale, value: Any, turn: int | None = None, flags: tuple[str, ...] = ()
+    ) -> None:
         """Add one annotation of the conversation's person."""
         if scale.name not in self._scales:
             self._scales.add(scale.name)
             self.batch.scales.append(SCALES[scale.name])
         target = Target(kind=scale.target, conversation=conversation.id, turn=turn)
-        self.batch.annotations.append(Annotation(
-            id=new_id("a"), rater=person_rater(conversation.participant).id, scale=scale.name, target=target,
-            value=value, flags=flags))
+        self.batch.annotations.append(
+            Annotation(
+                id=new_id("a"),
+                rater=person_rater(conversation.participant).id,
+                scale=scale.name,
+                target=target,
+                value=value,
+                flags=flags,
+            )
+        )
 
     def vote(self, conversation: Conversation, turn: int, liked: bool, flags: tuple[str, ...]) -> None:
         """Add a thumb on a reply."""

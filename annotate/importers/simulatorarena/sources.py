@@ -58,15 +58,18 @@ def find(path: Path) -> list[Source]:
     if path.is_file():
         task = _task(path)
         if task is None:
-            raise InputError(f"{path}: holds no records with workerId, user_queries and ai_responses. "
-                             "Give an annotation file of the release, or its data folder.")
+            raise InputError(
+                f"{path}: holds no records with workerId, user_queries and ai_responses. "
+                "Give an annotation file of the release, or its data folder."
+            )
         return [Source(path.parent, (AnnotationFile(path, task),))]
     files = list(_folder(path))
     if not files:
         raise InputError(f"{path}: holds no annotation file of the release. Give its data folder.")
     roots = {file.path.parent for file in files}
-    return [Source(root, tuple(sorted((f for f in files if f.path.parent == root), key=_rank)))
-            for root in sorted(roots)]
+    return [
+        Source(root, tuple(sorted((f for f in files if f.path.parent == root), key=_rank))) for root in sorted(roots)
+    ]
 
 
 def _folder(path: Path) -> Iterator[AnnotationFile]:
