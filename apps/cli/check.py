@@ -103,10 +103,19 @@ def _model(name: str, study: Study | None, as_json: bool) -> int:
     config = declared.get(name) or ModelConfig(model=name)
     label = name if name in declared else name.rsplit("/", 1)[-1].replace(".", "-").replace(":", "-")
     result = asyncio.run(probe(label, config))
-    answer(
-        as_json,
-        result.to_dict(),
-        [*result.lines(), "", "Paste into study.toml:", "", result.toml.rstrip()],
-        [("usercal run", "use it")] if result.ok else [],
-    )
-    return 0 if result.ok else 1
+    price = "price unknown" if result.cost_usd is None else f"${result.cost_usd:.4f}"
+    lines = [
+        row("model", f"{config.model}: {'answers' if result.answers else 'does not answer'}"),
+        *(row(step.name, f"{'yes' if step.works else 'no'}   {step.detail}") for step in result.steps),
+        row("calls", f"{len(result.steps)}, {price}"),
+    ]
+    if result.answers:
+        lines += ["", "Paste into study.toml:", "", result.toml.rstrip(), ""]
+    facts = {
+        "model": config.model, "answers": result.answers, "structured": result.structured, "streams": result.streams,
+        "counts_tokens": result.counts_tokens, "refused": result.refused, "cost_usd": result.cost_usd,
+        "toml": result.toml,
+        "steps": [{"name": s.name, "works": s.works, "detail": s.detail, "seconds": s.seconds} for s in result.steps],
+    }  # fmt: skip
+    answer(as_json, facts, lines, [("usercal plan", "what a run with it would cost")] if result.answers else [])
+    return 0 if result.answers else 1

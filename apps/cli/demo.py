@@ -47,9 +47,9 @@ document = "small"
 extractor = "small"
 judges = ["small"]
 max_user_turns = 3
-prompt_tokens = 600
-user_max_tokens = 100
-assistant_max_tokens = 100
+prompt_tokens = {prompt}
+user_max_tokens = {reply}
+assistant_max_tokens = {reply}
 concurrency = {concurrency}
 {more}
 [report]
@@ -98,7 +98,7 @@ def command(live: bool, out: Path, calls: int, show: bool, as_json: bool) -> int
     code, run_facts = _run(study, live, calls, say)
     facts["run"] = run_facts
     from apps.cli.report import write_report
-    from calibrate.report import headline
+    from calibrate.report.compose import headline
 
     with say.timed("report") as note:
         report, paths = write_report(study, study.folder, demo=True, title="UserCal demo")
@@ -173,7 +173,7 @@ def _make(out: Path, live: bool) -> Study:
     text = CONFIG.format(
         name="demo-live" if live else "demo",
         more=more,
-        concurrency=2 if live else 64,
+        concurrency=2 if live else 64, prompt=600 if live else 800, reply=100 if live else 160,
         strategies=json.dumps(LIVE_STRATEGIES if live else STRATEGIES),
     )
     (out / "study.toml").write_text(text, "utf-8")

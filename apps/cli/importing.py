@@ -36,9 +36,8 @@ def command(
 
     Twice gives the same store, and says so. Where there is no study yet, one is made in the current folder.
     """
-    from annotate.imports import import_paths
-
     from annotate.errors import InputError, UserCalError
+    from annotate.imports import import_paths
 
     named = words[0] if words[0] in FORMATS and not Path(words[0]).exists() else None
     paths = [Path(word) for word in (words[1:] if named else words)]

@@ -12,7 +12,7 @@ from annotate.study import Study
 from apps.cli.options import answer, json_option, open_study, row, shown_path, study_options
 
 if TYPE_CHECKING:
-    from calibrate.report import Report
+    from calibrate.report.document import Report
 
 
 @click.command(epilog="Example:  usercal report --out reports/")
@@ -40,7 +40,7 @@ def command(
     """
     study = open_study(folder, store)
     report, paths = write_report(study, out or study.reports, seed=seed, resamples=resamples)
-    from calibrate.report import headline
+    from calibrate.report.compose import headline
 
     lines = [row(line.label, line.text) for line in headline(report)]
     lines.append(row("report", shown_path(paths["html"])))
@@ -67,7 +67,10 @@ def write_report(
     """Compute the report of a study and write it in three forms; return it and the paths."""
     from annotate.errors import StudyError
     from annotate.frames import read_frames
-    from calibrate.report import compose, to_html, to_json, to_markdown
+    from calibrate.report.compose import compose
+    from calibrate.report.document import to_json
+    from calibrate.report.html import to_html
+    from calibrate.report.markdown import to_markdown
     from simulate.task import load_tasks
 
     with study.open_store(create=False) as opened:

@@ -12,10 +12,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from simulate.llm.checks import as_model_error, preflight
     from simulate.llm.gateway import Gateway
     from simulate.llm.ledger import LayeredLedger, Ledger, MemoryLedger, RecordedLedger, write_recording
-    from simulate.llm.preflight import as_model_error, preflight
-    from simulate.llm.probe import ProbeResult, ProbeStep, probe
+    from simulate.llm.probing import ProbeResult, ProbeStep, probe
     from simulate.llm.request import CallFailed, FailureKind, Reply, Request, StreamingTransport, Transport
 
 _HOMES = {
@@ -25,16 +25,16 @@ _HOMES = {
     "LayeredLedger": "ledger",
     "Ledger": "ledger",
     "MemoryLedger": "ledger",
-    "ProbeResult": "probe",
-    "ProbeStep": "probe",
+    "ProbeResult": "probing",
+    "ProbeStep": "probing",
     "RecordedLedger": "ledger",
     "Reply": "request",
     "Request": "request",
     "StreamingTransport": "request",
     "Transport": "request",
-    "as_model_error": "preflight",
-    "preflight": "preflight",
-    "probe": "probe",
+    "as_model_error": "checks",
+    "preflight": "checks",
+    "probe": "probing",
     "write_recording": "ledger",
 }
 

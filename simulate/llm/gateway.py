@@ -16,7 +16,7 @@ from annotate.schema import Call
 from simulate.llm.budget import Purse
 from simulate.llm.cost import Rates, estimate_tokens, most_usd, rates_for
 from simulate.llm.faults import Fault, classify
-from simulate.llm.ledger import Ledger
+from simulate.llm.ledger import Ledger, Replay
 from simulate.llm.payload import Asked, build, prepare
 from simulate.llm.records import OnText, Outcome, Plan, Verdict, judge
 from simulate.llm.redact import environment_secrets
@@ -86,6 +86,7 @@ class Gateway:
         self._lanes: dict[str, _Lane] = {}
         self._flights: dict[str, _Flight] = {}
         self._rates: dict[str, Rates | None] = {}
+        self._secrets = environment_secrets()
 
     @property
     def spent_usd(self) -> float:
@@ -127,6 +128,7 @@ class Gateway:
         if cached is not None:
             return self._without_cost(cached, on_text)
         if self.offline:
+            self._replay_failure(asked)
             raise ModelError(
                 f"Model {request.model.model!r} was not asked: no recorded reply fits this {request.purpose} request, "
                 "and only recorded replies are used here; run it live, or use the recording of this version."
@@ -135,6 +137,15 @@ class Gateway:
         flight.task.add_done_callback(_retrieve)
         self._flights[asked.key] = flight
         return await self._wait_for(asked.key, flight)
+
+    def _replay_failure(self, asked: Asked) -> None:
+        """Raise the failure that the recording holds for this request, if it holds one."""
+        call = self.ledger.find_failure(asked.key) if isinstance(self.ledger, Replay) else None
+        if call is not None and call.failure is not None:
+            self.cached_calls += 1
+            self.failed_calls += 1
+            kind = cast(FailureKind, call.failure)
+            raise CallFailed(kind, call.failure_message or kind, kind in RETRYABLE, call)
 
     def _without_cost(self, reply: Reply, on_text: OnText | None) -> Reply:
         self.cached_calls += 1
@@ -198,11 +209,10 @@ class Gateway:
             await self._open_transport()
         destination = await find_destination(model)
         means = best_means(model) if asked.schema is not None else None
-        secrets = environment_secrets()
-        payload, sent = build(asked, destination.route, means, secrets)
+        payload, sent = build(asked, destination.route, means, self._secrets)
         if model.model not in self._rates:
             self._rates[model.model] = rates_for(model.model, self.prices)
-        return Plan(asked, payload, sent, means, self._rates[model.model], secrets, on_text), destination
+        return Plan(asked, payload, sent, means, self._rates[model.model], self._secrets, on_text), destination
 
     async def _open_transport(self) -> None:
         """Import litellm beside the event loop: it takes seconds, and what else runs here must not stand still."""

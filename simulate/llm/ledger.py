@@ -5,12 +5,12 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pydantic import ValidationError
 
 from annotate.errors import InputError, StoreError
-from annotate.schema import Call
+from annotate.schema import Call, new_id
 
 
 class Ledger(Protocol):
@@ -22,6 +22,15 @@ class Ledger(Protocol):
 
     def record(self, call: Call) -> None:
         """Keep a call, good or failed."""
+        ...
+
+
+@runtime_checkable
+class Replay(Protocol):
+    """A ledger that also knows which calls failed, so that a replay takes the same turns as the recording."""
+
+    def find_failure(self, key: str) -> Call | None:
+        """Return the call with this key that brought no usable reply, or None."""
         ...
 
 
@@ -52,9 +61,18 @@ class RecordedLedger:
 
     def find(self, key: str) -> Call | None:
         """Return the recorded good call with this key, or None; raises `InputError` for a file that cannot be read."""
+        call = self._all().get(key)
+        return call if call is not None and call.failure is None else None
+
+    def find_failure(self, key: str) -> Call | None:
+        """Return the recorded call with this key that brought no usable reply, or None: a replay fails as it failed."""
+        call = self._all().get(key)
+        return call if call is not None and call.failure is not None else None
+
+    def _all(self) -> dict[str, Call]:
         if self._calls is None:
-            self._calls = {call.key: call for call in self._read() if call.failure is None}
-        return self._calls.get(key)
+            self._calls = {call.key: call for call in self._read()}
+        return self._calls
 
     def record(self, call: Call) -> None:
         """Refuse: a recording is read, never written."""
@@ -98,15 +116,31 @@ class LayeredLedger:
             self.store.record(found)
         return found
 
+    def find_failure(self, key: str) -> Call | None:
+        """Return the recorded failure with this key, kept in the store too; None where there is none."""
+        failed = self.recorded.find_failure(key) if isinstance(self.recorded, Replay) else None
+        if failed is not None:
+            self.store.record(failed.model_copy(update={"id": new_id("k")}))
+        return failed
+
     def record(self, call: Call) -> None:
         """Keep a call in the store."""
         self.store.record(call)
 
 
 def write_recording(calls: Iterable[Call], path: Path | str) -> int:
-    """Write the good calls for `RecordedLedger` and return how many there are; equal calls give equal bytes."""
+    """Write calls for `RecordedLedger` and return how many there are; equal calls give equal bytes.
+
+    Of each key one call is kept: the good one, or else the last that brought no usable reply. Messages are left out:
+    the key stands for them.
+    """
     path = Path(path)
-    lines = [call.model_dump_json(exclude={"recorded"}) for call in calls if call.failure is None]
+    kept: dict[str, Call] = {}
+    for call in calls:
+        if call.key not in kept or kept[call.key].failure is not None:
+            request = {name: value for name, value in call.request.items() if name != "messages"}
+            kept[call.key] = call.model_copy(update={"request": request})
+    lines = [call.model_dump_json(exclude={"recorded"}) for call in kept.values()]
     body = "".join(line + "\n" for line in lines).encode()
     path.write_bytes(gzip.compress(body, mtime=0) if path.suffix == ".gz" else body)
     return len(lines)

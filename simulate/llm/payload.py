@@ -80,6 +80,8 @@ def prepare(request: Request) -> Asked:
     model = request.model
     messages = [{key: clean_text(value) for key, value in message.items()} for message in request.messages]
     settings = settings_of(request.model_name, model)
+    if isinstance(settings.get("seed"), int):  # a replicate with the same seed would be the same reply again
+        settings["seed"] += request.replicate
     schema = schema_of(request.reply_schema)
     max_tokens = request.max_tokens or model.max_tokens
     if is_local(model) and schema is not None:

@@ -21,7 +21,7 @@ _LOOKS_SECRET = re.compile(
 )
 _NAMED_SECRET = re.compile(
     r"""(\bbearer\s+|\b(?:api[_-]?key|access[_-]?token|auth[_-]?token|secret|password|authorization)
-        ["']?\s*[:=]\s*["']?)([A-Za-z0-9_\-.~+/*]{6,}=*)""",
+        ["']?\s*[:=]\s*["']?(?:bearer\s+)?)([A-Za-z0-9_\-.~+/*]{6,}=*)""",
     re.VERBOSE | re.IGNORECASE,
 )
 _CREDENTIALS_IN_URL = re.compile(r"(\b[a-z][a-z0-9+.\-]*://)[^/\s:@]+:[^/\s@]+@", re.IGNORECASE)

@@ -123,7 +123,9 @@ def test_import_makes_a_study_where_there_is_none_and_takes_it_back_when_it_fail
     ],
     ids=["truncated", "empty", "binary", "prose", "other tool"],
 )
-def test_a_bad_file_is_one_sentence_and_writes_nothing(call, tmp_path: Path, content: bytes, words: tuple[str, ...]) -> None:  # type: ignore[no-untyped-def]
+def test_a_bad_file_is_one_sentence_and_writes_nothing(
+    call, tmp_path: Path, content: bytes, words: tuple[str, ...]
+) -> None:  # type: ignore[no-untyped-def]
     (tmp_path / "bad.json").write_bytes(content)
     one_sentence(call("import", "bad.json"), "bad.json", *words)
     assert [p.name for p in tmp_path.iterdir()] == ["bad.json"]
@@ -191,7 +193,9 @@ def test_errors_are_json_where_json_was_asked_for(call) -> None:  # type: ignore
 
 
 @pytest.mark.shared
-@pytest.mark.skipif(not (SHARED / "data" / "simulatorarena").is_dir(), reason="the public release is not on this machine")
+@pytest.mark.skipif(
+    not (SHARED / "data" / "simulatorarena").is_dir(), reason="the public release is not on this machine"
+)
 def test_the_public_release_imports_and_reports(call) -> None:  # type: ignore[no-untyped-def]
     said = call("import", "simulatorarena", str(SHARED / "data" / "simulatorarena"))
     assert said.code == 0

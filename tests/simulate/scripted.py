@@ -40,5 +40,8 @@ class ScriptedTransport:
         if content is None:
             form = payload.get("response_format")
             content = json.dumps(fill(form["json_schema"]["schema"], number)) if form else f"a reply, number {number}"
-        return {"choices": [{"message": {"role": "assistant", "content": content}, "finish_reason": "stop"}],
-                "usage": {"prompt_tokens": 100, "completion_tokens": 10}, "model": "scripted"}
+        return {
+            "choices": [{"message": {"role": "assistant", "content": content}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 100, "completion_tokens": 10},
+            "model": "scripted",
+        }

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,7 +106,7 @@ def test_fifty_equal_questions_at_once_make_one_call() -> None:
     fake, ledger = Fake(seconds=0.02), MemoryLedger()
 
     async def body(opened: Gateway) -> list[Reply]:
-        return await asyncio.gather(*(opened.ask(question()) for _ in range(50)))
+        return list(await asyncio.gather(*(opened.ask(question()) for _ in range(50))))
 
     replies = run(fake, body, ledger)
     assert len(fake.sent) == len(ledger.calls) == 1
@@ -164,7 +167,7 @@ def test_closing_the_gateway_stops_calls_under_way() -> None:
         task = asyncio.create_task(opened.ask(question()))
         await asyncio.sleep(0.01)
         await opened.aclose()
-        return await asyncio.gather(task, return_exceptions=True)
+        return [*await asyncio.gather(task, return_exceptions=True)]
 
     assert isinstance(asyncio.run(body())[0], asyncio.CancelledError)
     assert fake.running == 0
@@ -480,7 +483,11 @@ def test_default_settings_are_not_sent_and_what_was_sent_is_recorded() -> None:
     assert payload["temperature"] == 0.0 and "top_p" not in payload and "seed" not in payload
     assert payload["timeout"] == 120 and payload["max_tokens"] == 100
     assert call.sent == {
-        "model": OWN, "temperature": 0.0, "reasoning_effort": "low", "max_tokens": 100, "api_base": "http://127.0.0.1:1/v1",
+        "model": OWN,
+        "temperature": 0.0,
+        "reasoning_effort": "low",
+        "max_tokens": 100,
+        "api_base": "http://127.0.0.1:1/v1",
     }
     assert call.request["messages"] == [{"role": "user", "content": "hi"}]
 
@@ -529,7 +536,8 @@ def piece(text: str | None, reason: str | None = None) -> dict[str, Any]:
 
 
 def test_a_streamed_reply_is_told_piece_by_piece_and_recorded_whole() -> None:
-    ledger, told = MemoryLedger(), []
+    ledger = MemoryLedger()
+    told: list[str] = []
     usage = {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}
     fake = FakeStream(piece("he"), piece("llo"), piece(None, "stop"), usage)
     answer = run(fake, lambda opened: opened.ask(question(), told.append), ledger)
@@ -552,3 +560,18 @@ def test_a_transport_without_streaming_tells_the_whole_text() -> None:
     told: list[str] = []
     run(Fake(), lambda opened: opened.ask(question(), told.append))
     assert told == ["hello"]
+
+
+# -------------------------------------------------------------------------------------------------------- the package
+
+
+def test_every_public_name_is_there_twice_and_importing_them_loads_nothing_heavy() -> None:
+    script = (
+        "import sys, simulate.llm as llm\n"
+        "for _ in range(2):\n"
+        "    found = [getattr(llm, name) for name in llm.__all__]\n"
+        "    assert not any(type(value).__name__ == 'module' for value in found), found\n"
+        "heavy = {'litellm', 'openai', 'jsonschema', 'sqlmodel', 'pandas', 'numpy'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=Path(__file__).resolve().parents[2], timeout=60)

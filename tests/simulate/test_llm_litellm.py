@@ -1,4 +1,4 @@
-"""The gateway through litellm against a server on this machine: what really goes over the wire, and how faults come back."""
+"""The gateway through litellm against a server on this machine: what goes over the wire, and how faults come back."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ class Server:
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-                length = next(int(h.split(":")[1]) for h in head.split("\r\n") if h.lower().startswith("content-length:"))
+                length = next(
+                    int(h.split(":")[1]) for h in head.split("\r\n") if h.lower().startswith("content-length:")
+                )
                 body = json.loads(await reader.readexactly(length))
                 self.requests.append(body)
                 self.headers.append(head.lower())
@@ -92,7 +94,10 @@ def _reply(word: str) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": "hello"}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     usage = {
-        "prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010, "prompt_tokens_details": {"cached_tokens": 400}
+        "prompt_tokens": 1000,
+        "completion_tokens": 10,
+        "total_tokens": 1010,
+        "prompt_tokens_details": {"cached_tokens": 400},
     }
     reply = {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
     if word == "uncounted":
@@ -125,7 +130,9 @@ async def serving() -> AsyncIterator[Server]:
 
 def question(server: Server, text: str, **changes: Any) -> Request:
     fields = {k: changes.pop(k) for k in ("reply_schema", "max_tokens") if k in changes}
-    model = ModelConfig(**{"model": "openai/own-model", "api_base": server.base, "retries": 1, "timeout_seconds": 20, **changes})
+    model = ModelConfig(
+        **{"model": "openai/own-model", "api_base": server.base, "retries": 1, "timeout_seconds": 20, **changes}
+    )
     return Request("own", model, ({"role": "user", "content": text},), purpose="test", **fields)
 
 
@@ -158,7 +165,11 @@ def test_what_goes_over_the_wire() -> None:
         sent = {"model": "own-model", "messages": [{"role": "user", "content": "hi"}], "temperature": 0.3, "seed": 5}
         assert server.requests == [{**sent, "max_tokens": 17}]
         usage = reply.call.usage
-        assert usage is not None and (usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens) == (1000, 400, 10)
+        assert usage is not None and (usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens) == (
+            1000,
+            400,
+            10,
+        )
 
     run(body)
 
@@ -179,10 +190,20 @@ def test_structured_replies_by_each_means() -> None:
 @pytest.mark.parametrize(
     ("word", "kind", "sends"),
     [
-        ("400", "refused", 1), ("401", "authentication", 1), ("403", "authentication", 1), ("404", "no_such_model", 1),
-        ("408", "timeout", 2), ("429", "rate_limit", 2), ("500", "server", 2), ("503", "server", 2), ("html", "server", 2),
-        ("hang-up", "connection", 2), ("temperature", "refused_setting", 1),
-        ("filtered", "filtered", 1), ("cut", "length", 1), ("empty", "empty", 1),
+        ("400", "refused", 1),
+        ("401", "authentication", 1),
+        ("403", "authentication", 1),
+        ("404", "no_such_model", 1),
+        ("408", "timeout", 2),
+        ("429", "rate_limit", 2),
+        ("500", "server", 2),
+        ("503", "server", 2),
+        ("html", "server", 2),
+        ("hang-up", "connection", 2),
+        ("temperature", "refused_setting", 1),
+        ("filtered", "filtered", 1),
+        ("cut", "length", 1),
+        ("empty", "empty", 1),
     ],
 )
 def test_faults_by_kind_and_how_often_they_are_sent(word: str, kind: str, sends: int) -> None:
@@ -263,8 +284,20 @@ def test_the_key_from_the_environment_reaches_the_server_and_no_record(
 def test_no_global_setting_of_litellm_is_touched() -> None:
     litellm = load_litellm()
     names = [
-        "drop_params", "modify_params", "num_retries", "suppress_debug_info", "set_verbose", "callbacks", "success_callback",
-        "failure_callback", "cache", "api_key", "openai_key", "api_base", "request_timeout", "turn_off_message_logging",
+        "drop_params",
+        "modify_params",
+        "num_retries",
+        "suppress_debug_info",
+        "set_verbose",
+        "callbacks",
+        "success_callback",
+        "failure_callback",
+        "cache",
+        "api_key",
+        "openai_key",
+        "api_base",
+        "request_timeout",
+        "turn_off_message_logging",
     ]
     before = {name: repr(getattr(litellm, name, None)) for name in names}
 
@@ -280,7 +313,8 @@ def test_no_global_setting_of_litellm_is_touched() -> None:
 def test_a_whole_process_prints_nothing_of_its_own_and_leaves_nothing_open(tmp_path: Path) -> None:
     """Failing, streamed, cancelled and closed calls: no word on either stream, no warning of unclosed sessions."""
     script = tmp_path / "script.py"
-    script.write_text(textwrap.dedent(f"""
+    script.write_text(
+        textwrap.dedent(f"""
         import asyncio, importlib.util, sys
         spec = importlib.util.spec_from_file_location("served", {str(Path(__file__))!r})
         served = importlib.util.module_from_spec(spec); sys.modules["served"] = served; spec.loader.exec_module(served)
@@ -298,11 +332,16 @@ def test_a_whole_process_prints_nothing_of_its_own_and_leaves_nothing_open(tmp_p
             print("mine")
 
         served.run(body)
-    """))
+    """)
+    )
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default::ResourceWarning"}
     environment.pop("OPENAI_API_KEY", None)
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=environment, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, env=environment, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "mine\n"
-    noise = [line for line in done.stderr.splitlines() if "nclosed" in line or "never awaited" in line or "LiteLLM" in line]
+    noise = [
+        line for line in done.stderr.splitlines() if "nclosed" in line or "never awaited" in line or "LiteLLM" in line
+    ]
     assert not noise, done.stderr

@@ -54,10 +54,10 @@ def test_a_prompt_hash_covers_what_it_includes(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("no front matter", "lacks 'name'"),
-        ("+++\nname = \"x\"\nversion = 1\nvariables = []\n+++\nhello", "has no message"),
-        ("+++\nname = \"y\"\nversion = 1\nvariables = []\n+++\n=== user\nhi", "Write 'x'"),
-        ("+++\nname = \"x\"\nversion = 1\nvariables = []\n+++\n=== user\n{{ nobody }}", "nobody"),
-        ("+++\nname = \"x\"\nversion = 1\nvariables = []\n+++\n=== user\n{% if %}", "Fix the template"),
+        ('+++\nname = "x"\nversion = 1\nvariables = []\n+++\nhello', "has no message"),
+        ('+++\nname = "y"\nversion = 1\nvariables = []\n+++\n=== user\nhi', "Write 'x'"),
+        ('+++\nname = "x"\nversion = 1\nvariables = []\n+++\n=== user\n{{ nobody }}', "nobody"),
+        ('+++\nname = "x"\nversion = 1\nvariables = []\n+++\n=== user\n{% if %}', "Fix the template"),
         ("+++\nname = x\n+++\n=== user\nhi", "not valid TOML"),
     ],
 )
@@ -77,11 +77,16 @@ def test_a_task_anywhere_is_found_like_a_shipped_one(tmp_path: Path) -> None:
     assert len(task.styles["writing"]) == 11
 
 
-@pytest.mark.parametrize(("name", "declared", "sentence"), [
-    ("math_tutorin", {}, "did you mean 'math_tutoring'"),
-    ("travel", {"travel": TaskConfig(path="nowhere")}, "no task.toml"),
-])
-def test_a_missing_task_is_one_sentence(name: str, declared: dict[str, TaskConfig], sentence: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "declared", "sentence"),
+    [
+        ("math_tutorin", {}, "did you mean 'math_tutoring'"),
+        ("travel", {"travel": TaskConfig(path="nowhere")}, "no task.toml"),
+    ],
+)
+def test_a_missing_task_is_one_sentence(
+    name: str, declared: dict[str, TaskConfig], sentence: str, tmp_path: Path
+) -> None:
     with pytest.raises(ConfigError, match=sentence):
         load_task(name, declared, tmp_path)
 
@@ -93,7 +98,10 @@ def test_length_range_rounds_outwards() -> None:
 
 
 def talk(count: int, words: int = 30) -> list[Turn]:
-    return [Turn(position=n, role="user" if n % 2 == 0 else "assistant", text=f"m{n} " + "word " * words) for n in range(count)]
+    return [
+        Turn(position=n, role="user" if n % 2 == 0 else "assistant", text=f"m{n} " + "word " * words)
+        for n in range(count)
+    ]
 
 
 @pytest.mark.parametrize("room", [60, 150, 400])

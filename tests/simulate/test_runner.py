@@ -76,7 +76,9 @@ def test_twins_alternate_and_keep_thoughts_to_themselves(store: Store) -> None:
         assert (twin.document is not None) == (twin.task == "document_creation")
         assert twin.cost_usd == pytest.approx(len([c for t in twin.turns for c in t.call_ids]) * 2e-4, rel=0.6)
     thoughts = {t.private for twin in store.select(Conversation, origin="simulated") for t in twin.turns if t.private}
-    chats = [p["messages"] for p in transport.payloads if p["messages"][-1]["role"] == "user" and len(p["messages"]) > 1]
+    chats = [
+        p["messages"] for p in transport.payloads if p["messages"][-1]["role"] == "user" and len(p["messages"]) > 1
+    ]
     shown = json.dumps([m for chat in chats for m in chat if m["role"] != "system"])
     assert thoughts and not any(thought in shown for thought in thoughts)
 
@@ -163,7 +165,10 @@ def test_an_empty_message_is_asked_for_again_and_never_stored(store: Store) -> N
 
 def test_done_ends_the_conversation_without_a_message(store: Store) -> None:
     def done(payload: dict[str, Any], number: int) -> str | None:
-        if "The conversation so far" in payload["messages"][-1]["content"] and "You play" in payload["messages"][0]["content"]:
+        if (
+            "The conversation so far" in payload["messages"][-1]["content"]
+            and "You play" in payload["messages"][0]["content"]
+        ):
             return json.dumps({"thought": "got it", "done": True, "message": ""})
         return None
 
@@ -224,10 +229,14 @@ def test_an_unknown_scale_is_named_with_the_nearest(store: Store) -> None:
 
 def test_both_orders_of_a_pair_are_shown_and_stored(store: Store) -> None:
     transport = ScriptedTransport()
-    execute(planner(store, strategies=("zero_shot_cot",), scales=("turing",), per_task={"document_creation": 1}), transport)
+    execute(
+        planner(store, strategies=("zero_shot_cot",), scales=("turing",), per_task={"document_creation": 1}), transport
+    )
     notes = store.select(Annotation, scale="turing")
     places = sorted((n.target.conversation, n.presentation.position) for n in notes if n.presentation)
     assert places == [(f"c_{n}", p) for n in (1, 2, 3) for p in (1, 2)]
-    shown = [p["messages"][-1]["content"] for p in transport.payloads if "two conversations" in p["messages"][0]["content"]]
+    shown = [
+        p["messages"][-1]["content"] for p in transport.payloads if "two conversations" in p["messages"][0]["content"]
+    ]
     first = [text.split("Second conversation:")[0] for text in shown]
     assert sum("human text" in text for text in first) == 3 and len(shown) == 6

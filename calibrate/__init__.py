@@ -1,0 +1,1 @@
+"""Whatever counts: frames in, estimates with honest intervals out. No network, no clock, no database."""

@@ -1,0 +1,156 @@
+"""Resampling whole clusters: bootstrap, jackknife and BCa limits, on a generator that is passed in.
+
+The cluster (mostly the person) is drawn with all its rows; a cluster drawn twice counts as two clusters.
+Resamples in which a statistic is undefined are counted, never replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from calibrate.estimate import Interval, Undefined
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+RowStatistic = Callable[[IntArray], float | Undefined]
+
+MAX_UNDEFINED_SHARE = 0.2  # beyond it the defined resamples are a selection, and their spread too small
+
+
+@dataclass(frozen=True, slots=True)
+class Replicates:
+    """A statistic's values on the resamples where it is defined, and on how many it is not."""
+
+    values: FloatArray
+    undefined: int
+
+    @property
+    def resamples(self) -> int:
+        """How many resamples were drawn."""
+        return len(self.values) + self.undefined
+
+    @classmethod
+    def of(cls, values: ArrayLike) -> Replicates:
+        """Return replicates from an array in which nan marks an undefined resample."""
+        array = np.asarray(values, dtype=np.float64)
+        missing = np.isnan(array)
+        return cls(values=array[~missing], undefined=int(missing.sum()))
+
+    def trouble(self) -> Undefined | None:
+        """Return why no interval may be read off these replicates; None where it may."""
+        if self.undefined > MAX_UNDEFINED_SHARE * self.resamples:
+            return Undefined(f"undefined in {self.undefined} of {self.resamples} resamples: too little data")
+        if len(self.values) < 2 or float(np.ptp(self.values)) <= 1e-12 * float(np.abs(self.values).max()):
+            return Undefined("all resamples give the same value: too little data")
+        return None
+
+
+def cluster_codes(cluster: ArrayLike) -> tuple[IntArray, int]:
+    """Return a number for each row's cluster, in order of first occurrence, and how many clusters there are."""
+    import pandas as pd
+
+    codes, labels = pd.factorize(np.asarray(cluster))
+    if (codes < 0).any():
+        raise ValueError("a row belongs to no cluster (its label is missing): drop it first")
+    return codes.astype(np.int64), len(labels)
+
+
+def cluster_weights(clusters: int, resamples: int, rng: Generator) -> IntArray:
+    """Return how often each cluster is drawn, shape (resample, cluster); each row sums to the number of clusters."""
+    if clusters < 1 or resamples < 1:
+        raise ValueError(f"at least one cluster and one resample are needed, got {clusters} and {resamples}")
+    return rng.multinomial(clusters, np.full(clusters, 1.0 / clusters), size=resamples)
+
+
+def cluster_bootstrap(statistic: RowStatistic, cluster: ArrayLike, resamples: int, rng: Generator) -> Replicates:
+    """Return a statistic's replicates; it is given the row numbers of each resample (rows of a cluster together).
+
+    For statistics that have no vectorised form; where one exists, weight the rows by `cluster_weights`
+    instead.
+    """
+    codes, clusters = cluster_codes(cluster)
+    weights = cluster_weights(clusters, resamples, rng)
+    return Replicates.of([_number(statistic(rows)) for rows in _resampled_rows(codes, weights)])
+
+
+def cluster_jackknife(statistic: RowStatistic, cluster: ArrayLike) -> Replicates:
+    """Return a statistic's values with each cluster left out in turn, in order of first occurrence."""
+    codes, clusters = cluster_codes(cluster)
+    return Replicates.of([_number(statistic(np.flatnonzero(codes != left_out))) for left_out in range(clusters)])
+
+
+def percentile_limits(replicates: Replicates, level: float) -> Interval | Undefined:
+    """Return the central quantiles of the replicates. Never for a distance: it covers a true 0 in no trial at all."""
+    trouble = replicates.trouble()
+    if trouble is not None:
+        return trouble
+    low, high = np.quantile(replicates.values, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high))
+
+
+@dataclass(frozen=True, slots=True)
+class BcaConstants:
+    """Bias correction z0 and acceleration a."""
+
+    z0: float
+    acceleration: float
+
+
+def acceleration(left_out: ArrayLike) -> float | Undefined:
+    """Return a = Σd³ / (6 (Σd²)^1.5) of leave-one-out values, d being their mean minus each.
+
+    Source: Efron and Tibshirani 1993, equation 14.15.
+    """
+    values = np.asarray(left_out, dtype=np.float64)
+    if len(values) < 2 or float(np.ptp(values)) <= 1e-12 * float(np.abs(values).max()):
+        return Undefined("leaving out one unit never changes the value")
+    d = values.mean() - values
+    return float((d**3).sum() / (6.0 * (d**2).sum() ** 1.5))
+
+
+def bias_correction(value: float, replicates: FloatArray) -> float | Undefined:
+    """Return z0 = Φ⁻¹ of the share of replicates below the value, those equal to it counting one half."""
+    from scipy.special import ndtri
+
+    share = ((replicates < value).sum() + (replicates <= value).sum()) / (2.0 * len(replicates))
+    return float(ndtri(share)) if 0.0 < share < 1.0 else Undefined("all resamples lie on one side of the value")
+
+
+def bca_limits(value: float, replicates: Replicates, left_out: Replicates, level: float) -> Interval | Undefined:
+    """Return bias-corrected and accelerated limits (Efron 1987), ties with the value counting one half in z0.
+
+    Undefined where the replicates or the leave-one-out values do not vary, or lie on one side of the value.
+    """
+    from scipy.special import ndtr, ndtri
+
+    trouble = replicates.trouble()
+    if trouble is not None:
+        return trouble
+    if left_out.undefined:
+        return Undefined("undefined without one of the clusters: too little data")
+    a, z0 = acceleration(left_out.values), bias_correction(value, replicates.values)
+    if isinstance(a, Undefined):
+        return a
+    if isinstance(z0, Undefined):
+        return z0
+    tails = z0 + ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
+    if (1.0 - a * tails <= 0.0).any():
+        return Undefined("too skewed for bias-corrected and accelerated limits")
+    low, high = np.quantile(replicates.values, ndtr(z0 + tails / (1.0 - a * tails)))
+    return Interval(float(low), float(high))
+
+
+def _resampled_rows(codes: IntArray, weights: IntArray) -> Iterator[IntArray]:
+    """Yield the row numbers of each resample: each cluster's rows as often as it was drawn."""
+    order = np.argsort(codes, kind="stable")
+    for row_weights in weights:
+        yield np.repeat(order, row_weights[codes[order]])
+
+
+def _number(value: float | Undefined) -> float:
+    return np.nan if isinstance(value, Undefined) else value

@@ -1,0 +1,90 @@
+"""The public names of UserCal, each imported when it is first used.
+
+    import usercal
+    study = usercal.Study.open(Path("tutoring"))
+    frames = usercal.read_frames(study.open_store())
+
+`import usercal` itself loads nothing heavy and touches neither files nor network.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from annotate.errors import UserCalError
+    from annotate.export import export_study
+    from annotate.frames import read_frames
+    from annotate.imports import import_paths
+    from annotate.schema import Annotation, Conversation, Item, Participant, Profile, Rater, Scale, Target, Turn
+    from annotate.store import Store
+    from annotate.study import Study
+    from calibrate.estimate import Estimate
+    from calibrate.report.compose import compose
+    from simulate.llm.gateway import Gateway
+    from simulate.task import load_task
+
+    __version__: str
+
+__all__ = [
+    "Annotation",
+    "Conversation",
+    "Estimate",
+    "Gateway",
+    "Item",
+    "Participant",
+    "Profile",
+    "Rater",
+    "Scale",
+    "Store",
+    "Study",
+    "Target",
+    "Turn",
+    "UserCalError",
+    "__version__",
+    "compose",
+    "export_study",
+    "import_paths",
+    "load_task",
+    "read_frames",
+]
+
+_HOMES = {
+    "Annotation": "annotate.schema",
+    "Conversation": "annotate.schema",
+    "Estimate": "calibrate.estimate",
+    "Gateway": "simulate.llm.gateway",
+    "Item": "annotate.schema",
+    "Participant": "annotate.schema",
+    "Profile": "annotate.schema",
+    "Rater": "annotate.schema",
+    "Scale": "annotate.schema",
+    "Store": "annotate.store",
+    "Study": "annotate.study",
+    "Target": "annotate.schema",
+    "Turn": "annotate.schema",
+    "UserCalError": "annotate.errors",
+    "compose": "calibrate.report.compose",
+    "export_study": "annotate.export",
+    "import_paths": "annotate.imports",
+    "load_task": "simulate.task",
+    "read_frames": "annotate.frames",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        found: Any = version("usercal")
+    elif name in _HOMES:
+        found = getattr(import_module(_HOMES[name]), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
