@@ -102,7 +102,7 @@ class Study:
         title = name or folder.resolve().name or "study"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            _write(folder / ".gitignore", f"{KEY}\nstore.db*\n")
+            _ignore(folder / ".gitignore", (KEY, "store.db*"))
             _write_key(folder / KEY)
             _write(path, TEMPLATE.format(name=_toml_string(title)))
         except OSError as error:
@@ -182,6 +182,15 @@ def known_names(names: Mapping[str, object], used: str, where: str) -> None:
         raise ConfigError(
             f"{where}: {used!r} is not declared{nearest(used, names)} Declared: {', '.join(sorted(names)) or 'none'}."
         )
+
+
+def _ignore(path: Path, names: tuple[str, ...]) -> None:
+    """Add names to a .gitignore, and leave what it says already."""
+    said = path.read_text("utf-8") if path.exists() else ""
+    missing = [name for name in names if name not in said.splitlines()]
+    if missing:
+        gap = "" if not said or said.endswith("\n") else "\n"
+        _write(path, said + gap + "".join(f"{name}\n" for name in missing))
 
 
 def _write(path: Path, text: str) -> None:

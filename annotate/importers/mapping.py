@@ -21,10 +21,11 @@ class NeedsMap(InputError):
     """A table was given without a mapping file; `guess` is the text of one to start from. Nothing was written."""
 
     def __init__(self, path: Path, guess: str) -> None:
-        super().__init__(
-            f"{path}: a table needs a mapping file that says which column is what. Save this guess as "
-            f"map.toml, mend it, and give it with --map map.toml.\n\n{guess}"
+        self.sentence = (
+            f"{path}: a table needs a mapping file that says which column is what. Save this guess as map.toml, mend "
+            "it, and give it with --map map.toml; nothing was written."
         )
+        super().__init__(f"{self.sentence}\n\n{guess}")
         self.guess = guess
 
 

@@ -67,7 +67,7 @@ def extras() -> dict[str, bool]:
 def _study(study: Study, problems: list[str]) -> list[str]:
     """Check tasks, store and models; append what is wrong."""
     from annotate.errors import UserCalError
-    from simulate.llm.preflight import preflight
+    from simulate.llm import preflight
     from simulate.plan import check_run, strategies_of
     from simulate.task import load_task, shipped
 
@@ -97,7 +97,7 @@ def _study(study: Study, problems: list[str]) -> list[str]:
 
 
 def _model(name: str, study: Study | None, as_json: bool) -> int:
-    from simulate.llm.probe import probe
+    from simulate.llm import probe
 
     declared = study.config.models if study else {}
     config = declared.get(name) or ModelConfig(model=name)

@@ -91,10 +91,10 @@ def command(live: bool, out: Path, calls: int, show: bool, as_json: bool) -> int
     began = time.monotonic()
     say = _Sayer(as_json)
     say(_opening(live))
-    study = _make(out, live)
+    study = make_study(out, live)
     facts: dict[str, Any] = {"live": live, "study": str(study.folder)}
     with say.timed("import") as note:
-        note(_import(study))
+        note(import_demo(study))
     code, run_facts = _run(study, live, calls, say)
     facts["run"] = run_facts
     from apps.cli.report import write_report
@@ -152,7 +152,7 @@ class _Sayer:
         self(row(f"  {label}", f"{notes[0] if notes else 'done':<70} {time.monotonic() - began:5.1f} s"))
 
 
-def _make(out: Path, live: bool) -> Study:
+def make_study(out: Path, live: bool, concurrency: int = 64) -> Study:
     """Make the demo's study folder, in place of an earlier demo's; a live one goes on where it was."""
     if out.exists() and any(out.iterdir()):
         if not (out / MARK).is_file():
@@ -173,7 +173,9 @@ def _make(out: Path, live: bool) -> Study:
     text = CONFIG.format(
         name="demo-live" if live else "demo",
         more=more,
-        concurrency=2 if live else 64, prompt=600 if live else 800, reply=100 if live else 160,
+        concurrency=2 if live else concurrency,
+        prompt=600 if live else 800,
+        reply=100 if live else 160,
         strategies=json.dumps(LIVE_STRATEGIES if live else STRATEGIES),
     )
     (out / "study.toml").write_text(text, "utf-8")
@@ -181,7 +183,7 @@ def _make(out: Path, live: bool) -> Study:
     return Study.open(out)
 
 
-def _import(study: Study) -> str:
+def import_demo(study: Study) -> str:
     """Write the demo's conversations with their items into one file, and import it."""
     from annotate.bank import bank_items
     from annotate.imports import import_paths

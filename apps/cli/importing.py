@@ -9,6 +9,7 @@ import click
 from annotate.study import CONFIG, KEY, Study
 from apps.cli.options import answer, json_option, row, shown_path, study_options
 
+MADE = (CONFIG, KEY, ".gitignore", "store.db", "store.db-wal", "store.db-shm")
 FORMATS = ("simulatorarena", "jsonl", "table")
 
 
@@ -29,7 +30,7 @@ FORMATS = ("simulatorarena", "jsonl", "table")
 @json_option
 def command(
     words: tuple[str, ...], map_file: Path | None, folder: Path | None, store: str | None, as_json: bool
-) -> None:
+) -> int:
     """Read conversations into the study here.
 
     FORMAT is simulatorarena, jsonl or table; it is found out where not named.
@@ -37,6 +38,7 @@ def command(
     Twice gives the same store, and says so. Where there is no study yet, one is made in the current folder.
     """
     from annotate.errors import InputError, UserCalError
+    from annotate.importers.mapping import NeedsMap
     from annotate.imports import import_paths
 
     named = words[0] if words[0] in FORMATS and not Path(words[0]).exists() else None
@@ -46,6 +48,7 @@ def command(
     for path in paths:
         if not path.exists():
             raise InputError(f"{path}: there is no such file or folder. Check the path.")
+    before = {name: _content(Path.cwd() / name) for name in MADE}
     study, made = _study(folder, store)
     try:
         with study.open_store() as opened:
@@ -57,10 +60,15 @@ def command(
                 map_file=map_file,
                 default_scopes=study.config.study.scopes,
                 scopes_basis=study.config.study.scopes_basis,
+                scales=study.config.scales,
             )
-    except UserCalError:
+    except UserCalError as error:
         if made:
-            _undo(study)
+            _undo(study, before)
+        if isinstance(error, NeedsMap) and not as_json:
+            click.echo(error.sentence, err=True)
+            click.echo(error.guess.rstrip())  # alone on stdout, so that > map.toml makes the file
+            return 2
         raise
     lines = ([row("study", f"made {shown_path(study.folder / CONFIG)}")] if made else []) + list(summary.lines())
     answer(
@@ -72,6 +80,7 @@ def command(
             ("usercal plan", "what twins and model ratings would cost"),
         ],
     )
+    return 0
 
 
 def _study(folder: Path | None, store: str | None) -> tuple[Study, bool]:
@@ -81,7 +90,17 @@ def _study(folder: Path | None, store: str | None) -> tuple[Study, bool]:
     return (found, False) if found else (Study.create(Path.cwd(), store=store), True)
 
 
-def _undo(study: Study) -> None:
-    """Take away a study that was made for an import that failed."""
-    for name in (CONFIG, KEY, ".gitignore", "store.db", "store.db-wal", "store.db-shm"):
-        (study.folder / name).unlink(missing_ok=True)
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def _undo(study: Study, before: dict[str, bytes | None]) -> None:
+    """Leave the folder as it was before a study was made for an import that failed."""
+    for name, content in before.items():
+        path = study.folder / name
+        if content is None:
+            path.unlink(missing_ok=True)
+        elif path.read_bytes() != content:
+            path.write_bytes(content)
+    if study.reports.is_dir() and not any(study.reports.iterdir()):
+        study.reports.rmdir()

@@ -48,7 +48,7 @@ def command(
     from annotate.errors import ConfigError
     from apps.cli import work
     from simulate.ledger import StoreLedger
-    from simulate.llm.preflight import preflight
+    from simulate.llm import preflight
     from simulate.plan import Planner, check_scales
 
     study = open_study(folder, store)

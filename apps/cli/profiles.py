@@ -27,7 +27,7 @@ def extract(
     """Extract a profile from each human conversation; those that are there already are not asked for again."""
     from apps.cli import work
     from simulate.ledger import StoreLedger
-    from simulate.llm.preflight import preflight
+    from simulate.llm import preflight
     from simulate.plan import Planner
 
     study = open_study(folder, store)

@@ -26,7 +26,7 @@ def command(
     """
     from apps.cli import work
     from simulate.ledger import StoreLedger
-    from simulate.llm.preflight import preflight
+    from simulate.llm import preflight
     from simulate.plan import Planner, check_scales
 
     study, run = study_and_run(config, folder, store)

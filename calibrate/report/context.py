@@ -102,6 +102,18 @@ def banded(exercise: bool, blocks: list[Block]) -> list[Block]:
     return [Band(EXERCISE, tuple(blocks))] if exercise and blocks else blocks
 
 
+def joined(blocks: list[Block]) -> tuple[Block, ...]:
+    """Return the blocks, neighbouring bands of the same text as one."""
+    made: list[Block] = []
+    for block in blocks:
+        last = made[-1] if made else None
+        if isinstance(block, Band) and isinstance(last, Band) and last.text == block.text:
+            made[-1] = Band(block.text, (*last.blocks, *block.blocks))
+        else:
+            made.append(block)
+    return tuple(made)
+
+
 def scaled(estimate: Estimate, factor: float, unit: str) -> Estimate:
     """Return an estimate in another unit: value and limits times `factor` (shares as percentages)."""
     changed: dict[str, float | str | None] = {"unit": unit}

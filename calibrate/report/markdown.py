@@ -30,7 +30,8 @@ def to_markdown(report: Report) -> str:
     parts = [f"# {escape(report.title)}", escape(report.subtitle)]
     parts += [f"> {escape(notice)}" for notice in report.notices]
     parts.append(_bullets(f"**{escape(sentence)}**" for sentence in report.verdict))
-    parts += [_card(card) for card in report.cards]
+    if report.cards:
+        parts += ["## Answers", *(_card(card) for card in report.cards)]
     for section in report.sections:
         parts += [f"## {escape(section.title)}", *(_block(block) for block in section.blocks)]
     if report.methods:

@@ -12,7 +12,7 @@ from calibrate.estimate import Estimate
 from calibrate.metric import Metric, average, estimate
 from calibrate.outcome import outcome_agreement
 from calibrate.report.aligning import TaskAlignment
-from calibrate.report.context import Context, banded, scaled, task_label
+from calibrate.report.context import Context, banded, joined, scaled, task_label
 from calibrate.report.document import Block, Cell, Note, Paragraph, Section, Table
 from calibrate.report.ratings import TARGET
 from calibrate.report.wording import counted
@@ -36,7 +36,7 @@ def outcome_section(context: Context, parts: list[TaskAlignment]) -> Section | N
         "incorrect; 1 is the same outcome every time, and an unknown outcome counts as incorrect. For "
         "documents, the rating of the twin's document against the person's rating of their own."
     )
-    return Section("Do they reach the same result?", (lead, *blocks))
+    return Section("Do they reach the same result?", (lead, *joined(blocks)))
 
 
 def _document_blocks(part: TaskAlignment) -> list[Block]:

@@ -15,7 +15,7 @@ from calibrate.realism.likert import LikertResult, likert
 from calibrate.realism.turing import TuringResult, judges_share, score_pairs, turing
 from calibrate.report import figures
 from calibrate.report.behaviour import behaviour_blocks
-from calibrate.report.context import Context, banded, scaled, task_label
+from calibrate.report.context import Context, banded, joined, scaled, task_label
 from calibrate.report.document import Block, Heading, Note, Paragraph, Section, Table
 from calibrate.report.wording import capital, counted, number
 
@@ -149,7 +149,7 @@ def realism_section(parts: list[TaskRealism]) -> Section:
         blocks = [Paragraph("There are no simulated conversations yet, so realism cannot be measured.")]
     elif not any(part.told for part in parts):
         blocks.append(Paragraph("No model has judged a pair of conversations yet."))
-    return Section("Can readers tell them apart?", tuple(blocks))
+    return Section("Can readers tell them apart?", joined(blocks))
 
 
 def _turing_blocks(part: TaskRealism, chosen: list[Told]) -> list[Block]:

@@ -34,8 +34,8 @@ def read_answer(raw: Mapping[str, Any], means: Structured | None) -> Answer:
     message = message if isinstance(message, Mapping) else {}
     reason = choice.get("finish_reason")
     reason = reason if isinstance(reason, str) else None
-    text = _tool_text(message) if means == "tool" else ""
-    text = clean_text(text or _content(message))
+    content, called = _content(message), _tool_text(message) if means is not None else ""
+    text = clean_text(called or content if means == "tool" else content or called)
     return Answer(text, reason, usage, _problem(text, reason, message))
 
 

@@ -18,9 +18,18 @@ from simulate.llm.cost import Rates, estimate_tokens, most_usd, rates_for
 from simulate.llm.faults import Fault, classify
 from simulate.llm.ledger import Ledger, Replay
 from simulate.llm.payload import Asked, build, prepare
-from simulate.llm.records import OnText, Outcome, Plan, Verdict, judge
+from simulate.llm.records import Outcome, Plan, Verdict, judge
 from simulate.llm.redact import environment_secrets
-from simulate.llm.request import RETRYABLE, CallFailed, FailureKind, Reply, Request, StreamingTransport, Transport
+from simulate.llm.request import (
+    RETRYABLE,
+    CallFailed,
+    FailureKind,
+    OnText,
+    Reply,
+    Request,
+    StreamingTransport,
+    Transport,
+)
 from simulate.llm.routes import Destination, find_destination
 from simulate.llm.streaming import stream_reply
 from simulate.llm.structured import Unparsable, best_means, parse
@@ -195,11 +204,14 @@ class Gateway:
                 reserved = await self._purse.reserve(model.model, most_usd(*_size(asked), plan.rates))
                 cost = None
                 try:
-                    verdict = judge(plan, await self._attempt(plan, lane))
+                    verdict = judge(plan, await self._attempt(plan, lane, on_text))
                     cost = verdict.call.cost_usd
-                    return self._finish(verdict)
+                    reply = self._finish(verdict)
                 finally:
                     self._purse.settle(reserved, cost)
+                if on_text is not None and not plan.streams:
+                    on_text(reply.text)
+                return reply
         finally:
             self._forget(asked.key, asyncio.current_task())
 
@@ -212,7 +224,8 @@ class Gateway:
         payload, sent = build(asked, destination.route, means, self._secrets)
         if model.model not in self._rates:
             self._rates[model.model] = rates_for(model.model, self.prices)
-        return Plan(asked, payload, sent, means, self._rates[model.model], self._secrets, on_text), destination
+        streams = on_text is not None and means is None and isinstance(self.transport, StreamingTransport)
+        return Plan(asked, payload, sent, means, self._rates[model.model], self._secrets, streams), destination
 
     async def _open_transport(self) -> None:
         """Import litellm beside the event loop: it takes seconds, and what else runs here must not stand still."""
@@ -223,7 +236,7 @@ class Gateway:
         if self.transport is None:
             self.transport = LitellmTransport()
 
-    async def _attempt(self, plan: Plan, lane: _Lane) -> Outcome:
+    async def _attempt(self, plan: Plan, lane: _Lane, on_text: OnText | None) -> Outcome:
         """Send a call, and again where that can help; every attempt is counted."""
         model = plan.asked.request.model
         attempts = 0
@@ -234,7 +247,7 @@ class Gateway:
             said: list[str] = []
             try:
                 async with asyncio.timeout(model.timeout_seconds):
-                    raw = await self._send(plan, said)
+                    raw = await self._send(plan, on_text, said)
                 return Outcome(raw, None, attempts, time.perf_counter() - began)
             except TimeoutError:
                 fault = Fault("timeout", f"no reply within {model.timeout_seconds:g} s", True)
@@ -247,24 +260,16 @@ class Gateway:
                 return Outcome(None, fault, attempts, time.perf_counter() - began)
             await asyncio.sleep(self._pause_seconds(attempts, fault, lane))
 
-    async def _send(self, plan: Plan, said: list[str]) -> dict[str, Any]:
-        """Send a payload once; pieces of a streamed reply are handed on and noted in `said`."""
-        transport = cast(Transport, self.transport)
-        on_text = plan.on_text
-        if on_text is None:
-            return await transport.send(plan.payload)
+    async def _send(self, plan: Plan, on_text: OnText | None, said: list[str]) -> dict[str, Any]:
+        """Send a payload once; the pieces of a streamed reply are handed on and noted in `said`."""
+        if on_text is None or not plan.streams:
+            return await cast(Transport, self.transport).send(plan.payload)
 
         def tell(text: str) -> None:
             said.append(text)
             on_text(text)
 
-        if plan.means is None and isinstance(transport, StreamingTransport):
-            return await stream_reply(transport, plan.payload, tell)
-        raw = await transport.send(plan.payload)
-        verdict = judge(plan, Outcome(raw))
-        if verdict.call.failure is None:
-            tell(verdict.call.reply or "")
-        return raw
+        return await stream_reply(cast(StreamingTransport, self.transport), plan.payload, tell)
 
     def _pause_seconds(self, attempts: int, fault: Fault, lane: _Lane) -> float:
         """Return how long to wait: what the provider asked for, or else a growing random pause; a minute at most."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +14,10 @@ from simulate.llm.redact import hide_values
 from simulate.llm.request import NEVER_BILLED, FailureKind, Structured
 from simulate.llm.structured import Unparsable, parse
 
-OnText = Callable[[str], None]
-
 
 @dataclass(frozen=True)
 class Plan:
-    """A call ready to be sent: the payload, the same for the record, the means of a structured reply, and its price."""
+    """A call ready to be sent: the payload, the same for the record, how it is structured, its price, if it streams."""
 
     asked: Asked
     payload: dict[str, Any]
@@ -28,7 +25,7 @@ class Plan:
     means: Structured | None
     rates: Rates | None
     secrets: list[str]
-    on_text: OnText | None = None
+    streams: bool = False
 
 
 @dataclass(frozen=True)

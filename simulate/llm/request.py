@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -28,6 +28,7 @@ FailureKind = Literal[
     "budget",
 ]
 Structured = Literal["schema", "tool", "text"]
+OnText = Callable[[str], None]
 
 RETRYABLE: frozenset[str] = frozenset({"timeout", "connection", "rate_limit", "server", "empty", "unparsable"})
 """Failures after which the same question may get an answer when it is asked again."""

@@ -95,6 +95,24 @@ def test_a_study_from_nothing_to_a_report(call, tmp_path: Path) -> None:  # type
     assert json.loads(call("status", "--study", "s", "--json").out)["human_conversations"] == 8
 
 
+def test_a_table_without_a_mapping_prints_a_guess_and_writes_nothing(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "chats.csv").write_text(
+        "person,item,assistant,role,text,score\nann,1,a,user,hi,3\nann,1,a,assistant,yo,3\n"
+    )
+    (tmp_path / ".gitignore").write_text("mine\n")
+    said = call("import", "chats.csv")
+    assert said.code == 2 and said.err.count("\n") == 1 and "--map map.toml" in said.err
+    assert said.out.startswith("# A guess") and 'person = "person"' in said.out
+    assert {p.name for p in tmp_path.iterdir()} == {"chats.csv", ".gitignore"}
+    assert (tmp_path / ".gitignore").read_text() == "mine\n"
+
+
+def test_init_leaves_an_existing_gitignore_and_adds_to_it(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / ".gitignore").write_text("mine")
+    call("init")
+    assert (tmp_path / ".gitignore").read_text().splitlines() == ["mine", "study.key", "store.db*"]
+
+
 def test_an_export_without_consent_says_what_it_holds_back(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     chats(tmp_path / "chats.jsonl", 3)
     call("import", "chats.jsonl")

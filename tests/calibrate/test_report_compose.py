@@ -598,6 +598,12 @@ def test_figures_of_the_embedded_model_stand_under_the_grey_band_and_the_people_
     assert all("not evidence" in line.text for line in headline(report))
 
 
+def test_neighbouring_bands_are_one() -> None:
+    for section in standard("embedded").sections:
+        bands = [isinstance(block, Band) for block in section.blocks]
+        assert not any(first and second for first, second in pairwise(bands)), section.title
+
+
 def test_twins_of_the_embedded_model_are_an_exercise_whoever_judges_them() -> None:
     settings = config(models={"small": {"model": EMBEDDED}}, run={"user": "small"})
     assert all(card.band for card in make(with_twins("openai/judge"), settings).cards)

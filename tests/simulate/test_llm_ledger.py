@@ -67,7 +67,7 @@ def test_a_recording_is_not_written_to_and_not_read_before_it_is_needed(tmp_path
 def test_a_broken_recording_is_named_with_its_line(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "calls.jsonl"
     path.write_bytes(content)
-    with pytest.raises(InputError, match="recorded call|cannot be read"):
+    with pytest.raises(InputError, match=r"recorded call|cannot be read"):
         RecordedLedger(path).find("k1")
     (tmp_path / "cut.jsonl.gz").write_bytes(gzip.compress(b"{}\n" * 1000)[:-20])
     with pytest.raises(InputError):

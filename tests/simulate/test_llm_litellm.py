@@ -20,6 +20,7 @@ from annotate.config import ModelConfig
 from simulate.llm import CallFailed, Gateway, MemoryLedger, Request
 from simulate.llm.litellm_transport import load_litellm
 
+pytestmark = pytest.mark.filterwarnings("ignore:Item '.*ReadOnly", "ignore:Accessing the 'model_")
 CANARY = "canary-Zq7XvT9pLm3KdW5s"
 ROOT = Path(__file__).resolve().parents[2]
 

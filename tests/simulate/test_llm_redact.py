@@ -47,7 +47,7 @@ def test_values_of_secret_variables_are_hidden_whatever_they_look_like(monkeypat
     [
         "Unsupported value: 'temperature' does not support 0.0 with this model.",
         "basic algebra and token counts",
-        "max_tokens: 4096 > 2048", "the secret of success is practice", "risk-free and task-oriented, disk-based-storage",
+        "max_tokens: 4096 > 2048", "the secret of success is practice", "risk-free and task-oriented",
     ],
 )
 def test_ordinary_sentences_stay(harmless: str) -> None:
