@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from annotate.store import Store
     from annotate.study import Study
     from calibrate.estimate import Estimate
-    from calibrate.report.compose import compose
+    from calibrate.report.composing import compose
     from simulate.llm.gateway import Gateway
     from simulate.task import load_task
 
@@ -65,7 +65,7 @@ _HOMES = {
     "Target": "annotate.schema",
     "Turn": "annotate.schema",
     "UserCalError": "annotate.errors",
-    "compose": "calibrate.report.compose",
+    "compose": "calibrate.report.composing",
     "export_study": "annotate.export",
     "import_paths": "annotate.imports",
     "load_task": "simulate.task",

@@ -114,8 +114,8 @@ class ReportSection(Section):
     """`[report]`: how the numbers are computed."""
 
     resamples: int = Field(default=2000, ge=100)
-    seed: int = 7
-    equivalence_margin_points: float = Field(default=10, gt=0)
+    seed: int = Field(default=7, ge=0)
+    equivalence_margin_points: float = Field(default=10, gt=0, lt=50)
 
 
 class StudyConfig(Section):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from annotate.importers.contract import person_rater
 from annotate.schema import Annotation, Conversation, Item, Profile, Rater, Scale
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class StudyFrames:
         return list(dict.fromkeys(rows.loc[rows["rater_kind"] == "model", "model"]))
 
     def human_ratings(self, task: str, scale: str) -> pd.DataFrame:
-        """People's own ratings: conversation, participant, assistant, human (the value), and one column a tag."""
+        """People's ratings of their own conversations: conversation, participant, assistant, human, a column a tag."""
         rows = self.ratings[
             (self.ratings["scale"] == scale)
             & (self.ratings["rater_kind"] == "human")
@@ -88,7 +89,8 @@ class StudyFrames:
             & self.ratings["value"].notna()
         ]
         rows = rows.merge(self.conversations, on="conversation")
-        rows = rows[(rows["task"] == task) & (rows["origin"] == "human")]
+        own = rows["participant"].map(lambda participant: person_rater(participant).id)
+        rows = rows[(rows["task"] == task) & (rows["origin"] == "human") & (rows["rater"] == own)]
         frame = rows[["conversation", "participant", "assistant"]].assign(human=rows["value"].astype(float))
         tags = pd.DataFrame(list(rows["tags"]), index=rows.index)
         return pd.concat([frame, tags[[c for c in tags if c not in frame]]], axis=1).reset_index(drop=True)
@@ -143,6 +145,11 @@ def read_frames(store: Store) -> StudyFrames:
     )
 
 
+def _clean(text: str | None) -> str | None:
+    """Replace lone surrogates, which a frame cannot hold; the store keeps the name as it was."""
+    return None if text is None else text.encode("utf-8", "replace").decode("utf-8")
+
+
 def _conversation(conversation: Conversation, item: Item | None) -> dict[str, Any]:
     parts = {turn.part for turn in conversation.turns if turn.part}
     first = "problem_1" if "problem_1" in parts else None
@@ -154,13 +161,13 @@ def _conversation(conversation: Conversation, item: Item | None) -> dict[str, An
         "task": conversation.task,
         "item": conversation.item,
         "participant": conversation.participant,
-        "assistant": conversation.assistant,
+        "assistant": _clean(conversation.assistant),
         "origin": conversation.origin,
         "strategy": conversation.strategy,
         "twin_of": conversation.twin_of,
         "run": conversation.run,
         "source": conversation.provenance.format if conversation.provenance else None,
-        "ended": conversation.ended,
+        "ended": _clean(conversation.ended),
         "user_turns": len([t for t in conversation.messages(first) if t.role == "user"]),
         "user_words": sum(user),
         "words_per_message": sum(user) / len(user) if user else None,
@@ -168,7 +175,7 @@ def _conversation(conversation: Conversation, item: Item | None) -> dict[str, An
         "document_words": len(conversation.document.split()) if conversation.document is not None else None,
         "cost_usd": conversation.cost_usd,
         "correct": correct if isinstance(correct, bool) else None,
-        "tags": {**(item.tags if item else {}), **conversation.tags},
+        "tags": {k: _clean(v) for k, v in {**(item.tags if item else {}), **conversation.tags}.items()},
     }
 
 

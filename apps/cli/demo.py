@@ -98,7 +98,7 @@ def command(live: bool, out: Path, calls: int, show: bool, as_json: bool) -> int
     code, run_facts = _run(study, live, calls, say)
     facts["run"] = run_facts
     from apps.cli.report import write_report
-    from calibrate.report.compose import headline
+    from calibrate.report.composing import headline
 
     with say.timed("report") as note:
         report, paths = write_report(study, study.folder, demo=True, title="UserCal demo")

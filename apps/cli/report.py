@@ -40,7 +40,7 @@ def command(
     """
     study = open_study(folder, store)
     report, paths = write_report(study, out or study.reports, seed=seed, resamples=resamples)
-    from calibrate.report.compose import headline
+    from calibrate.report.composing import headline
 
     lines = [row(line.label, line.text) for line in headline(report)]
     lines.append(row("report", shown_path(paths["html"])))
@@ -67,7 +67,7 @@ def write_report(
     """Compute the report of a study and write it in three forms; return it and the paths."""
     from annotate.errors import StudyError
     from annotate.frames import read_frames
-    from calibrate.report.compose import compose
+    from calibrate.report.composing import compose
     from calibrate.report.document import to_json
     from calibrate.report.html import to_html
     from calibrate.report.markdown import to_markdown

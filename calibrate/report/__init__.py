@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from calibrate.report.compose import Line, compose, headline
+    from calibrate.report.composing import Line, compose, headline
     from calibrate.report.document import Report, to_json
     from calibrate.report.html import to_html
     from calibrate.report.markdown import to_markdown
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["Line", "Report", "compose", "headline", "to_html", "to_json", "to_markdown"]
 
 _WHERE = {
-    "Line": "compose",
+    "Line": "composing",
     "Report": "document",
-    "compose": "compose",
-    "headline": "compose",
+    "compose": "composing",
+    "headline": "composing",
     "to_html": "html",
     "to_json": "document",
     "to_markdown": "markdown",

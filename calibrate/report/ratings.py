@@ -28,12 +28,10 @@ TARGET = "the same assistants, items and kind of people"
 
 
 def rated_scales(context: Context, task: str) -> list[str]:
-    """Return the numeric scales on which people rated a task's human conversations, in the study's order."""
-    ratings = context.frames.ratings
-    own = ratings[(ratings["rater_kind"] == "human") & ratings["turn"].isna() & ratings["value"].notna()]
-    used = set(own.loc[own["conversation"].isin(set(context.human(task)["conversation"])), "scale"])
+    """Return the numeric scales on which people rated their own conversations of a task, in the study's order."""
     scales = context.frames.scales
-    return [name for name, scale in scales.items() if name in used and is_rating(scale)]
+    rated = [name for name, scale in scales.items() if is_rating(scale)]
+    return [name for name in rated if len(context.frames.human_ratings(task, name))]
 
 
 def is_rating(scale: Scale) -> bool:

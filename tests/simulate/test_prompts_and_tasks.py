@@ -108,7 +108,7 @@ def talk(count: int, words: int = 30) -> list[Turn]:
 def test_a_transcript_keeps_to_its_room_and_says_what_is_left_out(room: int) -> None:
     shown = transcribe(talk(20), room=room)
     assert tokens(shown.text) <= room + 10 and shown.left_out > 0 and "messages left out]" in shown.text
-    assert shown.text.startswith("User: m0") and "m19" in shown.text or room < 100
+    assert (shown.text.startswith("User: m0") and "m19" in shown.text) or room < 100
 
 
 def test_a_short_transcript_is_whole() -> None:

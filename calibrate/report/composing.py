@@ -91,12 +91,6 @@ def compose(
 def _check(config: StudyConfig, seed: int) -> None:
     if seed < 0:
         raise ConfigError(f"[report] seed: {seed} is below 0. Choose a whole number from 0 on.")
-    margin = config.report.equivalence_margin_points
-    if margin >= 50:
-        raise ConfigError(
-            f"[report] equivalence_margin_points: {margin:g} is not below 50. Choose a smaller one, such as "
-            "10."
-        )
 
 
 def headline(report: Report) -> list[Line]:
