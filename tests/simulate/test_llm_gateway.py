@@ -6,6 +6,7 @@ import asyncio
 import pickle
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,27 @@ def test_when_everybody_gives_up_the_call_stops_nothing_is_recorded_and_the_next
     assert len(ledger.calls) == 1
 
 
+def test_who_gives_up_waits_until_the_call_has_stopped() -> None:
+    class Slow(Fake):
+        async def send(self, payload: dict[str, Any]) -> dict[str, Any]:
+            try:
+                return await super().send(payload)
+            finally:
+                self.running += 1
+                await asyncio.sleep(0.02)
+                self.running -= 1
+
+    async def body(opened: Gateway) -> int:
+        task = asyncio.create_task(opened.ask(question()))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return fake.running
+
+    fake = Slow(seconds=30)
+    assert run(fake, body) == 0
+
+
 def test_closing_the_gateway_stops_calls_under_way() -> None:
     fake = Fake(seconds=30)
 
@@ -242,19 +264,25 @@ def test_a_silent_model_times_out() -> None:
     assert "0.02 s" in failed.message
 
 
-def test_retry_after_is_honoured_by_all_calls_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = Fake(HttpError(429, headers={"Retry-After": "0.15"}), reply())
+def test_retry_after_is_honoured_by_all_calls_to_the_model() -> None:
+    refused_at: list[float] = []
+    sent_at: list[float] = []
 
-    async def body(opened: Gateway) -> float:
+    def answer(payload: dict[str, Any]) -> dict[str, Any]:
+        if not refused_at:
+            refused_at.append(time.monotonic())
+            raise HttpError(429, headers={"Retry-After": "0.3"})
+        sent_at.append(time.monotonic())
+        return reply()
+
+    async def body(opened: Gateway) -> None:
         first = asyncio.create_task(opened.ask(question("a")))
-        await asyncio.sleep(0.02)
-        began = asyncio.get_running_loop().time()
-        await opened.ask(question("b"))
-        waited = asyncio.get_running_loop().time() - began
-        await first
-        return waited
+        while not refused_at:
+            await asyncio.sleep(0)
+        await asyncio.gather(first, *(opened.ask(question(text)) for text in "bcd"))
 
-    assert run(fake, body) >= 0.1
+    run(Fake(answer), body)
+    assert len(sent_at) == 4 and min(sent_at) - refused_at[0] >= 0.29
 
 
 def test_an_hour_of_retry_after_is_cut_to_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -389,6 +417,13 @@ def _key(request: Request) -> str:
     return ask(Fake(answer), request).call.key
 
 
+def test_a_stored_reply_that_does_not_fit_its_schema_is_asked_for_again() -> None:
+    ledger, request = MemoryLedger(), question(reply_schema=SCHEMA)
+    good = ask(Fake(reply('{"n": 7}')), request, ledger).call
+    ledger.record(good.model_copy(update={"reply": '{"n": "seven"}'}))
+    assert ask(Fake(reply('{"n": 8}')), request, ledger).parsed == {"n": 8}
+
+
 def test_offline_answers_from_the_ledger_only() -> None:
     ledger = MemoryLedger()
     ask(Fake(), ledger=ledger)
@@ -504,6 +539,14 @@ def test_lone_surrogates_are_replaced_and_pairs_joined() -> None:
     assert fake.sent[0]["messages"][0]["content"] == "broken \ufffd, a pair 😀, é, 字"
     assert answer.text == "cut \ufffd"
     answer.call.model_dump_json().encode("utf-8")
+
+
+def test_a_secret_of_the_environment_in_a_message_is_sent_and_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "canary-0123456789")
+    fake = Fake(reply("you said canary-0123456789"))
+    call = ask(fake, question("my key is canary-0123456789", config(params={"user": "canary-0123456789"}))).call
+    assert fake.sent[0]["messages"][0]["content"] == "my key is canary-0123456789"
+    assert "canary-0123456789" not in call.model_dump_json() and call.reply == "you said [redacted]"
 
 
 def test_a_failure_survives_a_process_boundary() -> None:

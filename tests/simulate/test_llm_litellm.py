@@ -20,7 +20,7 @@ from annotate.config import ModelConfig
 from simulate.llm import CallFailed, Gateway, MemoryLedger, Request
 from simulate.llm.litellm_transport import load_litellm
 
-pytestmark = pytest.mark.filterwarnings("ignore:Item '.*ReadOnly", "ignore:Accessing the 'model_")
+pytestmark = pytest.mark.filterwarnings("ignore:.*ReadOnly", "ignore:Accessing the 'model_")
 CANARY = "canary-Zq7XvT9pLm3KdW5s"
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,6 +32,7 @@ class Server:
         self.requests: list[dict[str, Any]] = []
         self.headers: list[str] = []
         self.faults_left = 0
+        self.connections = 0
         self.port = 0
 
     @property
@@ -39,6 +40,7 @@ class Server:
         return f"http://127.0.0.1:{self.port}/v1"
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
@@ -52,6 +54,7 @@ class Server:
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
+            self.connections -= 1
             writer.close()
 
     async def answer(self, writer: asyncio.StreamWriter, body: dict[str, Any]) -> None:
@@ -254,6 +257,10 @@ def test_a_second_gateway_works_after_the_first_was_closed() -> None:
             for text in ("one", "two"):
                 async with Gateway(MemoryLedger(), prices={}) as gateway:
                     assert (await gateway.ask(question(server, text))).text == "hello"
+                    assert server.connections == 1
+                for _ in range(100):
+                    await asyncio.sleep(0.02 if server.connections else 0)
+                assert server.connections == 0
 
     asyncio.run(inside())
 

@@ -55,7 +55,7 @@ def execute(
 def test_a_run_does_what_was_planned(store: Store) -> None:
     made = planner(store)
     plan = made.plan()
-    # 3 profiles; 3 x 2 twins; math: interaction 3, likert 2 x 3, turing 2 x 2, answer 2 each of 2; document: and one more of 3
+    # math, twice: interaction 3, likert 2 x 3, turing 2 x 2, answer 2; document, once: three of the document
     assert [plan.count(kind)[1] for kind in ("profile", "conversation", "annotation")] == [3, 6, 2 * 15 + 16]
     summary = execute(made, ScriptedTransport(), plan)
     assert (summary.failed, summary.blocked, summary.unreadable) == (0, 0, 0)
