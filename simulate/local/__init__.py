@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from simulate.local.grammar import json_grammar
-    from simulate.local.measure import Speed, measure
     from simulate.local.server import LocalServer, get_server
+    from simulate.local.speed import Speed, measure
     from simulate.local.weights import MODEL, MODELS, LocalModel, cache_folder, pull, pulled
 
 _HOMES = {
@@ -24,11 +24,11 @@ _HOMES = {
     "MODELS": "weights",
     "LocalModel": "weights",
     "LocalServer": "server",
-    "Speed": "measure",
+    "Speed": "speed",
     "cache_folder": "weights",
     "get_server": "server",
     "json_grammar": "grammar",
-    "measure": "measure",
+    "measure": "speed",
     "pull": "weights",
     "pulled": "weights",
 }

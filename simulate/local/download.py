@@ -15,7 +15,7 @@ from pathlib import Path
 from annotate.errors import ModelError
 
 _NO_NETWORK = re.compile(
-    r"connection|name resolution|resolve host|timed out|unreachable|proxy|ssl|certificate|error sending request|dns",
+    r"connect|name resolution|resolve host|timed out|unreachable|proxy|ssl|certificate|error sending request|dns",
     re.I,
 )
 _NO_ROOM = re.compile(r"no space left|disk quota|not enough space", re.I)

@@ -37,7 +37,9 @@ def main() -> None:
 def serve(settings: dict[str, Any]) -> Any:
     """Start a server with the given settings; returns it when it listens.
 
-    Without flash attention: with it, log probabilities depend on the number of threads and on what was cached.
+    Without flash attention, whose sums depend on the number of threads: so a request with `cache_prompt` false gets
+    one reply, whatever the threads, the slots and the requests beside it. What the cache keeps of a model's own words
+    was summed one token at a time, and shifts log probabilities by up to 0.1.
     """
     import xllamacpp
 

@@ -265,6 +265,38 @@ def test_a_second_gateway_works_after_the_first_was_closed() -> None:
     asyncio.run(inside())
 
 
+def test_the_event_loop_goes_on_while_litellm_is_imported(tmp_path: Path) -> None:
+    """A worker that beats every second must not miss a beat because the first call imports litellm."""
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(f"""
+        import asyncio, importlib.util, sys, time
+        spec = importlib.util.spec_from_file_location("served", {str(Path(__file__))!r})
+        served = importlib.util.module_from_spec(spec); sys.modules["served"] = served; spec.loader.exec_module(served)
+        from simulate.llm.litellm_transport import litellm_is_loaded
+        assert "litellm" not in sys.modules
+        beats = []
+
+        async def beat():
+            while not litellm_is_loaded():
+                beats.append(time.monotonic())
+                await asyncio.sleep(0.01)
+
+        async def body(server, gateway):
+            beating = asyncio.create_task(beat())
+            await asyncio.gather(*(gateway.ask(served.question(server, f"hi {{i}}")) for i in range(20)))
+            await beating
+
+        served.run(body)
+        print(len(beats))
+    """))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, env=environment, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 20, "seconds of import, and hardly a beat"
+
+
 def test_the_key_from_the_environment_reaches_the_server_and_no_record(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
