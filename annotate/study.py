@@ -33,7 +33,7 @@ language = "en"                      # English-only style features are undefined
 
 # Models are litellm names, or the embedded model. Secrets come from the environment only.
 [models.small]
-model = "local/smollm2"              # usercal model pull  (105 MB once); a pipeline exercise, not evidence
+model = "local/smollm2"              # usercal model pull  (93 MB once); a pipeline exercise, not evidence
 temperature = 0.7                    # a number, or "default": then it is not sent
 max_tokens = 256
 concurrency = 2

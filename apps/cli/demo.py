@@ -62,7 +62,7 @@ seed = 7
 @click.option(
     "--live",
     is_flag=True,
-    help="Ask the embedded model on this machine now (about 8 minutes, 105 MB once) "
+    help="Ask the embedded model on this machine now (about 8 minutes, 93 MB once) "
     "instead of replaying its recorded replies.",
 )
 @click.option(
@@ -111,7 +111,7 @@ def command(live: bool, out: Path, calls: int, show: bool, as_json: bool) -> int
     if show:
         click.launch(str(paths["html"]))
     following = [
-        ("usercal demo --live", "the same with the embedded model on this machine (about 8 min, 105 MB once)"),
+        ("usercal demo --live", "the same with the embedded model on this machine (about 8 min, 93 MB once)"),
         ("usercal init DIR", "your own study"),
         ("usercal check", "which of your keys and servers work"),
     ]

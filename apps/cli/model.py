@@ -19,7 +19,7 @@ def command() -> None:
 @click.option("--verify", is_flag=True, help="Hash the file again even where it is there.")
 @json_option
 def pull(name: str, verify: bool, as_json: bool) -> None:
-    """Fetch the weights once (105 MB), check their hash, and keep them in the cache folder."""
+    """Fetch the weights once (93 MB), check their hash, and keep them in the cache folder."""
     from simulate import local
 
     path = local.pull(name, progress=None if as_json else _show, verify=verify)

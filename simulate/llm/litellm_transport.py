@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
 import warnings
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import lru_cache
@@ -27,6 +28,7 @@ _ENVIRONMENT = {
     "LITELLM_MODE": "PRODUCTION",
     "LITELLM_LOG": "ERROR",
 }
+_loaded = threading.Event()
 _PER_CALL: dict[str, Any] = {"drop_params": False, "max_retries": 0, "num_retries": 0}
 
 
@@ -47,12 +49,13 @@ def load_litellm() -> Any:
         # for half a second.
         gc.collect()
         gc.freeze()
+    _loaded.set()
     return litellm
 
 
 def litellm_is_loaded() -> bool:
-    """Whether the import is already paid for."""
-    return "litellm" in sys.modules
+    """Whether the import is over (in `sys.modules` it stands as soon as it begins)."""
+    return _loaded.is_set()
 
 
 class LitellmTransport:
