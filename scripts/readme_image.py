@@ -16,7 +16,8 @@ def main() -> int:
         drawing = re.search(r"<svg.*?</svg>", figure, re.DOTALL)
         if "one assistant ×" in figure and drawing:
             HOME.parent.mkdir(parents=True, exist_ok=True)
-            HOME.write_text(drawing[0] + "\n", "utf-8")
+            picture = drawing[0].replace("<svg ", "<svg font-family=\"system-ui, sans-serif\" ", 1)
+            HOME.write_text(picture + "\n", "utf-8")
             print(f"wrote {HOME.name}")
             return 0
     print("the report has no alignment figure")

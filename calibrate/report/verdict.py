@@ -37,21 +37,15 @@ def alignment_finding(estimate: Estimate, subject: str) -> Finding:
     """Say what an alignment shows about `subject` ("ratings of twins"), by its interval alone."""
     interval = estimate.interval
     if estimate.value is None:
-        return Finding(
-            f"cannot be computed: {estimate.reason}", "alignment cannot be computed", f": {estimate.reason}"
-        )
+        return Finding(f"cannot be computed: {estimate.reason}", "alignment cannot be computed", f": {estimate.reason}")
     if interval is None:
         brief, claim = "no interval: we cannot tell", f"nothing can be claimed about {subject}"
         return Finding(brief, claim, f": there is no interval, {estimate.interval_reason}")
     if interval.low <= 0 <= interval.high:
         if max(-interval.low, interval.high) <= LITTLE:
-            return Finding(
-                "little or no relation", f"{subject} have little or no relation to people's ratings"
-            )
+            return Finding("little or no relation", f"{subject} have little or no relation to people's ratings")
         few = f"{counted(estimate.n, 'conversation')} {'is' if estimate.n == 1 else 'are'} too few"
-        return Finding(
-            "too few: we cannot tell", f"{few} to tell whether {subject} move with people's ratings"
-        )
+        return Finding("too few: we cannot tell", f"{few} to tell whether {subject} move with people's ratings")
     if interval.high < 0:
         return Finding("moves against people's ratings", f"{subject} move against people's ratings")
     tail = "; how closely is open" if interval.high - interval.low > VAGUE else ""
@@ -66,21 +60,19 @@ def turing_finding(told: Told, tell: str, margin: float) -> Finding:
         return Finding(brief, "how often the judge is right cannot be computed", f": {estimate.reason}")
     if interval is None:
         claim = "nothing can be claimed about what the judge can tell"
-        return Finding(
-            "no interval: we cannot tell", claim, f": there is no interval, {estimate.interval_reason}"
-        )
-    if interval.low > 50:
+        return Finding("no interval: we cannot tell", claim, f": there is no interval, {estimate.interval_reason}")
+    # With a handful of pairs the interval and the exact test can disagree: a claim needs both.
+    settled = estimate.p_value is None or estimate.p_value < 1 - estimate.level
+    if interval.low > 50 and settled:
         tail = f"; what gives it away: {tell}" if tell else ""
         return Finding(f"the judge can tell{tail}", "the judge can tell twins from people", tail)
     differs = f"; twins differ in {tell}" if tell else ""
-    if interval.high < 50:
+    if interval.high < 50 and settled:
         brief = "the judge takes the twin for the person"
         return Finding(brief, "the judge takes twins for the people more often than guessing would", differs)
     if told.result.equivalent:
         brief = f"within {margin:g} points of guessing"
-        return Finding(
-            brief, f"the judge cannot tell twins from people, within {margin:g} points of guessing"
-        )
+        return Finding(brief, f"the judge cannot tell twins from people, within {margin:g} points of guessing")
     few = f"{counted(estimate.n, 'pair')} {'is' if estimate.n == 1 else 'are'} too few"
     claim = f"{few} to tell whether the judge can tell twins from people"
     return Finding(f"too few: we cannot tell{differs}", claim, differs)
@@ -114,16 +106,12 @@ def realism_sentence(part: TaskRealism, place: str, *, qualify: bool) -> str:
     if told is None:
         return ""
     found = realism_finding(part, told)
-    return _qualified(
-        found.with_number(place, _number(told.right, "right")), exercise=qualify and told.exercise
-    )
+    return _qualified(found.with_number(place, _number(told.right, "right")), exercise=qualify and told.exercise)
 
 
 def _number(estimate: Estimate, suffix: str = "") -> str:
     parts = write(estimate)
-    head = " ".join(
-        p for p in (parts.symbol, parts.value, suffix if parts.value else "", parts.interval) if p
-    )
+    head = " ".join(p for p in (parts.symbol, parts.value, suffix if parts.value else "", parts.interval) if p)
     return f"{head}, n = {estimate.n:,}" if parts.value else f"n = {estimate.n:,}"
 
 

@@ -682,3 +682,12 @@ def test_the_length_baseline_is_that_of_the_published_subset(task: str) -> None:
         study.human(str(name), assistant_words=int(words))
     found = length_baseline(context_of(study), "math_tutoring")
     assert found[rows["conversation_id"]].to_numpy() == pytest.approx(rows["pred_z"].to_numpy(), abs=1e-9)
+
+
+def test_four_pairs_settle_nothing_even_where_the_interval_lies_on_one_side() -> None:
+    study = Study()
+    for number in range(4):
+        human = study.human(f"c{number}", participant=f"p{number}")
+        study.show(human, study.twin(human), (2, 1))  # both orders: the twin is taken for the person
+    line = next(line for line in headline(make(study)) if line.label == "realism")
+    assert "0 % right" in line.text and "too few: we cannot tell" in line.text
