@@ -37,7 +37,7 @@ def open_engine(url: str, *, create: bool) -> Engine:
     path = Path(parsed.database) if _is_sqlite(parsed) and parsed.database and parsed.database != ":memory:" else None
     if path is not None:
         _check_path(path, create)
-    fresh = path is not None and (not path.exists() or path.stat().st_size == 0)
+    fresh = path is not None and not path.exists()  # only what this call made is ever removed
     try:
         engine = _engine(parsed)
         found = _version(engine)
@@ -104,6 +104,8 @@ def _is_sqlite(url: URL) -> bool:
 def _check_path(path: Path, create: bool) -> None:
     if path.is_dir():
         raise StoreError(f"store {path}: is a folder. Give the path of a file.")
+    if path.exists() and not path.is_file():
+        raise StoreError(f"store {path}: is not a regular file. Give the path of a file; it was left as it is.")
     if not path.parent.is_dir():
         raise StoreError(f"store {path}: its folder does not exist. Make it, or choose another with --store.")
     if not path.exists():

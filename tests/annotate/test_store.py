@@ -91,6 +91,13 @@ def test_another_file_is_refused_and_left_alone(tmp_path: Path, content: bytes) 
     assert (tmp_path / "store.db").read_bytes() == content
 
 
+def test_only_a_regular_file_is_a_store_and_nothing_else_is_ever_removed(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(StoreError, match="not a regular file"):
+        Store.open(f"sqlite:///{tmp_path / 'pipe'}")
+    assert (tmp_path / "pipe").exists()
+
+
 def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "store.db") as raw:
         raw.execute("CREATE TABLE songs (title)")
