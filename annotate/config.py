@@ -15,7 +15,7 @@ from annotate.schema import ConsentScope, Scale
 Model = TypeVar("Model", bound=BaseModel)
 Setting = float | Literal["default"]
 # Steps that pydantic puts into the place of an error for the branches of a union; they are no keys.
-_UNION_STEPS = re.compile(r"(function-|literal\[|constrained-).*|float|int|str")
+UNION_STEPS = re.compile(r"(function-|literal\[|constrained-).*|float|int|str")
 
 
 class Section(BaseModel):
@@ -134,10 +134,18 @@ class StudyConfig(Section):
     @model_validator(mode="before")
     @classmethod
     def _name_scales(cls, raw: Any) -> Any:
-        if isinstance(raw, dict) and isinstance(raw.get("scales"), dict):
-            named = {k: {"name": k, **v} if isinstance(v, dict) else v for k, v in raw["scales"].items()}
-            return {**raw, "scales": named}
+        return name_scales(raw)
+
+
+def name_scales(raw: Any) -> Any:
+    """Return a file's content with the names of its `[scales.NAME]` in them; `ValueError` where one says another."""
+    if not isinstance(raw, dict) or not isinstance(raw.get("scales"), dict):
         return raw
+    for name, scale in raw["scales"].items():
+        if isinstance(scale, dict) and scale.get("name", name) != name:
+            raise ValueError(f"[scales.{name}] says name = {scale['name']!r}; leave that line out")
+    named = {name: {"name": name, **v} if isinstance(v, dict) else v for name, v in raw["scales"].items()}
+    return {**raw, "scales": named}
 
 
 def load_toml(path: Path) -> dict[str, Any]:
@@ -145,11 +153,13 @@ def load_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no such file. Check the path, or make one with 'usercal init'.") from None
+        raise ConfigError(f"{path}: there is no such file. Check the path.") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text (byte {error.start}). Save the file as UTF-8.") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}. Fix that line.") from None
+    except RecursionError:
+        raise ConfigError(f"{path}: is nested too deeply to be read. Fix its brackets.") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}). Check the path and its permissions.") from None
 
@@ -164,7 +174,7 @@ def check(model: type[Model], raw: dict[str, Any], path: Path) -> Model:
 
 
 def _sentence(model: type[BaseModel], problem: Any) -> str:
-    where = [str(step) for step in problem["loc"] if not _UNION_STEPS.fullmatch(str(step))]
+    where = [str(step) for step in problem["loc"] if not UNION_STEPS.fullmatch(str(step))]
     key = ".".join(where) or "file"
     if problem["type"] == "extra_forbidden":
         allowed = _allowed(model, problem["loc"][:-1])
@@ -174,7 +184,17 @@ def _sentence(model: type[BaseModel], problem: Any) -> str:
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "literal_error" and isinstance(problem["input"], str):
         message += nearest(problem["input"], re.findall(r"'([^']*)'", problem["ctx"]["expected"])).rstrip("?.")
-    return f"key {key!r}: {message[:1].lower() + message[1:]} (it is {problem['input']!r}). Change it."
+    message = message[:1].lower() + message[1:]
+    if not where:
+        return f"{message}. Change it."
+    shown = repr(problem["input"])
+    # A whole section is not repeated: it is long, and may hold the very secret that is complained of.
+    value = "" if isinstance(problem["input"], (dict, list)) else f" (it is {_cut(shown)})"
+    return f"key {key!r}: {message}{value}. Change it."
+
+
+def _cut(shown: str, most: int = 60) -> str:
+    return shown if len(shown) <= most else f"{shown[: most - 3]}..."
 
 
 def _allowed(model: type[BaseModel], loc: tuple[Any, ...]) -> list[str]:

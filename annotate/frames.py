@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -38,6 +40,9 @@ CONVERSATION_COLUMNS = [
 ]
 RATING_COLUMNS = ["conversation", "scale", "turn", "rater", "rater_kind", "model", "value", "missing", "seconds"]
 PAIR_COLUMNS = ["human", "twin", "rater", "rater_kind", "model", "position", "picked", "confidence", "missing"]
+UNNAMED = "unnamed"
+"""The strategy of simulated conversations that name none."""
+TURING = "turing"
 
 
 @dataclass(frozen=True)
@@ -47,9 +52,10 @@ class StudyFrames:
     conversations: one row per conversation, `CONVERSATION_COLUMNS`; words are whitespace tokens, of the first part
         only where a conversation has parts; `correct` is True, False or None; `tags` a dict of the item's tags.
     ratings: one row per standing annotation (not superseded) of a conversation or a turn, `RATING_COLUMNS`;
-        `value` is a number on numeric scales and a label else, None where `missing` says why.
-    pairs: one row per shown pair, `PAIR_COLUMNS`; `position` of the human one is 1 or 2, `picked` says which was
-        taken for it.
+        `value` is a number on numeric scales and a label else, None where `missing` says why; `model` names a model
+        rater: the model, with more where several raters of one model used a scale (see `judge_names`).
+    pairs: one row per pair shown for the Turing test, `PAIR_COLUMNS`; `position` of the human one is 1 or 2,
+        `picked` says which was taken for it.
     scales: name → Scale.
     """
 
@@ -76,8 +82,8 @@ class StudyFrames:
         return list(dict.fromkeys(rows["strategy"].dropna()))
 
     def judges(self, scale: str) -> list[str]:
-        """The model raters that used a scale, by model name."""
-        rows = self.pairs if scale == "turing" else self.ratings[self.ratings["scale"] == scale]
+        """The model raters that used a scale, by name (see `judge_names`), in order of appearance."""
+        rows = self.pairs if scale == TURING else self.ratings[self.ratings["scale"] == scale]
         return list(dict.fromkeys(rows.loc[rows["rater_kind"] == "model", "model"]))
 
     def human_ratings(self, task: str, scale: str) -> pd.DataFrame:
@@ -123,16 +129,15 @@ def read_frames(store: Store) -> StudyFrames:
     conversations = pd.DataFrame(
         [_conversation(c, items.get(c.item)) for c in store.iterate(Conversation)], columns=CONVERSATION_COLUMNS
     )
-    superseded = {identity for identity in store.column(Annotation, "supersedes") if identity}
-    ratings: list[dict[str, Any]] = []
-    pairs: list[dict[str, Any]] = []
-    for note in store.iterate(Annotation, chunk=5000):
-        if note.id not in superseded:
-            kind = note.target.kind
-            if kind in ("conversation", "turn"):
-                ratings.append(_rating(note, raters[note.rater]))
-            elif kind == "pair":
-                pairs.append(_pair(note, raters[note.rater]))
+    ratings, pairs = _annotations(store, raters)
+    tasks = dict(zip(conversations["conversation"], conversations["task"], strict=True))
+    names = judge_names(
+        raters,
+        {(tasks.get(row["conversation"]), row["scale"], row["rater"]) for row in ratings}
+        | {(tasks.get(row["human"]), TURING, row["rater"]) for row in pairs},
+    )
+    for row in (*ratings, *pairs):
+        row["model"] = names[row["rater"]]
     failures = pd.Series(store.column(Failure, "kind"), dtype=object).value_counts()
     return StudyFrames(
         conversations=conversations,
@@ -145,6 +150,44 @@ def read_frames(store: Store) -> StudyFrames:
     )
 
 
+def _annotations(store: Store, raters: Mapping[str, Rater]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the rows of ratings and of pairs; corrected annotations and other scales for pairs are left out."""
+    superseded = {identity for identity in store.column(Annotation, "supersedes") if identity}
+    ratings: list[dict[str, Any]] = []
+    pairs: list[dict[str, Any]] = []
+    for note in store.iterate(Annotation, chunk=5000):
+        if note.id in superseded:
+            continue
+        if note.target.kind in ("conversation", "turn"):
+            ratings.append(_rating(note, raters[note.rater]))
+        elif note.target.kind == "pair" and note.scale == TURING:
+            pairs.append(_pair(note, raters[note.rater]))
+    return ratings, pairs
+
+
+def judge_names(raters: Mapping[str, Rater], used: set[tuple[str | None, str, str]]) -> dict[str, str | None]:
+    """Return a name for each rater, so that two raters are never counted as one: the model where that tells them apart.
+
+    A model that was asked with another prompt or temperature is another rater. Where several raters of one model used
+    one scale of a task (`used`: task, scale, rater id), their names, and if need be their ids, stand behind the model.
+    """
+    rivals: dict[str, set[str]] = defaultdict(set)
+    by_use: dict[tuple[str | None, str, str], set[str]] = defaultdict(set)
+    for task, scale, identity in used:
+        model = raters[identity].model
+        if model is not None:
+            by_use[task, scale, model].add(identity)
+    for identities in by_use.values():
+        for identity in identities if len(identities) > 1 else ():
+            rivals[identity] |= identities - {identity}
+    names = {identity: rater.model for identity, rater in raters.items()}
+    for identity, others in rivals.items():
+        own = raters[identity].name
+        alike = any(raters[other].name == own for other in others)
+        names[identity] = f"{raters[identity].model} ({own}{f', {identity}' if alike else ''})"
+    return names
+
+
 def _clean(text: str | None) -> str | None:
     """Replace lone surrogates, which a frame cannot hold; the store keeps the name as it was."""
     return None if text is None else text.encode("utf-8", "replace").decode("utf-8")
@@ -153,8 +196,9 @@ def _clean(text: str | None) -> str | None:
 def _conversation(conversation: Conversation, item: Item | None) -> dict[str, Any]:
     parts = {turn.part for turn in conversation.turns if turn.part}
     first = "problem_1" if "problem_1" in parts else None
-    user = [t.words for t in conversation.messages(first) if t.role == "user" and not t.missing and not t.attachments]
-    assistant = [t.words for t in conversation.messages(first) if t.role == "assistant" and not t.missing]
+    readable = [t for t in conversation.messages(first) if not t.missing and (t.text or not t.attachments)]
+    user = [turn.words for turn in readable if turn.role == "user"]
+    assistant = [turn.words for turn in readable if turn.role == "assistant"]
     correct = conversation.outcome.get("correct")
     return {
         "conversation": conversation.id,
@@ -163,7 +207,7 @@ def _conversation(conversation: Conversation, item: Item | None) -> dict[str, An
         "participant": conversation.participant,
         "assistant": _clean(conversation.assistant),
         "origin": conversation.origin,
-        "strategy": conversation.strategy,
+        "strategy": conversation.strategy or (UNNAMED if conversation.origin == "simulated" else None),
         "twin_of": conversation.twin_of,
         "run": conversation.run,
         "source": conversation.provenance.format if conversation.provenance else None,
@@ -186,7 +230,6 @@ def _rating(note: Annotation, rater: Rater) -> dict[str, Any]:
         "turn": note.target.turn,
         "rater": rater.id,
         "rater_kind": rater.kind,
-        "model": rater.model,
         "value": note.value,
         "missing": note.missing,
         "seconds": note.seconds,
@@ -199,7 +242,6 @@ def _pair(note: Annotation, rater: Rater) -> dict[str, Any]:
         "twin": note.target.other,
         "rater": rater.id,
         "rater_kind": rater.kind,
-        "model": rater.model,
         "position": note.presentation.position if note.presentation else None,
         "picked": {"first": 1, "second": 2}.get(str(note.value)),
         "confidence": note.confidence,
@@ -208,17 +250,22 @@ def _pair(note: Annotation, rater: Rater) -> dict[str, Any]:
 
 
 def _calls(store: Store) -> dict[str, Any]:
-    """Counts and cost of the calls, without reading their texts."""
+    """Counts and cost of the calls, without reading their texts.
+
+    An answer that could not be used was paid for and counts; a call without an answer counts where its cost is known.
+    """
     from sqlalchemy import text
 
     with store.engine.connect() as connection:
         bodies = connection.execute(text('SELECT body FROM "call"')).scalars()
         calls = [json.loads(body) for body in bodies]
-    costs = [call["cost_usd"] for call in calls if call["failure"] is None]
+    answered = [call for call in calls if call["failure"] is None or call["reply"] is not None]
     return {
         "calls": len(calls),
         "failed": sum(call["failure"] is not None for call in calls),
         "recorded": sum(bool(call["recorded"]) for call in calls),
-        "cost_usd": None if any(cost is None for cost in costs) else sum(costs),
+        "cost_usd": None
+        if any(call["cost_usd"] is None for call in answered)
+        else sum(call["cost_usd"] or 0.0 for call in calls),
         "models": sorted({call["model"] for call in calls}),
     }

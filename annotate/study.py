@@ -6,11 +6,15 @@ import hmac
 import os
 import re
 import secrets
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from annotate.config import RunSection, StudyConfig, check, load_toml
 from annotate.errors import ConfigError, StudyError, nearest
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
 CONFIG = "study.toml"
 KEY = "study.key"
 _KEY_FACT = "key_fingerprint"
+_KEY_BYTES = 32
+_BUSY_SECONDS = 30
 
 TEMPLATE = """\
 # A UserCal study. Every key is optional except study.name; `usercal check` says what is wrong or missing.
@@ -116,29 +122,45 @@ class Study:
         """The store's URL: --store, then USERCAL_STORE, then study.toml; a relative SQLite path is in the folder."""
         url = self.store_override or os.environ.get("USERCAL_STORE") or self.config.study.store
         if "://" not in url:  # a plain path is the friendliest way to say it
-            url = f"sqlite:///{url}"
-        match = re.fullmatch(r"sqlite:///(?!/)(.+)", url)
+            url = f"sqlite:///{_literal(url)}"
+        match = re.fullmatch(r"sqlite:///(?!/)([^?]+)(\?.*)?", url)
         if match and match[1] != ":memory:":
-            return f"sqlite:///{(self.folder / match[1]).resolve()}"
+            path = (self.folder / unquote(match[1])).resolve()
+            return f"sqlite:///{_literal(str(path))}{match[2] or ''}"
         return url
 
     def open_store(self, *, create: bool = True) -> Store:
         """Open the store, and refuse one whose pseudonyms were made with another key."""
         from annotate.store import Store
 
+        if self.store_url in ("sqlite://", "sqlite:///", "sqlite:///:memory:"):
+            raise StudyError(
+                "the store is in memory, so everything would be lost when this command ends. Give a file with --store."
+            )
         store = Store.open(self.store_url, create=create)
+        try:
+            self._check_key(store)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def _check_key(self, store: Store) -> None:
+        path, known = self.folder / KEY, store.fact(_KEY_FACT)
+        if known is not None and not path.exists():
+            raise StudyError(
+                f"{path}: is missing, and this store's pseudonyms were made with it. "
+                "Put it back, or use another store with --store."
+            )
         fingerprint = hmac.digest(self._key, b"fingerprint", "sha256").hex()[:16]
-        known = store.fact(_KEY_FACT)
         if known is None:
             with store.begin() as tx:
                 tx.remember(_KEY_FACT, fingerprint)
         elif known != fingerprint:
-            store.close()
             raise StudyError(
-                f"{self.folder / KEY}: is not the key that this store's pseudonyms were made with. "
+                f"{path}: is not the key that this store's pseudonyms were made with. "
                 "Put the old key back, or use another store with --store."
             )
-        return store
 
     def pseudonym(self, person: str) -> str:
         """Return the pseudonym of a person in this study: `p_` and 48 bits of an HMAC under the study's key."""
@@ -148,8 +170,7 @@ class Study:
     def _key(self) -> bytes:
         path = self.folder / KEY
         try:
-            text = path.read_text("ascii").strip()
-            return bytes.fromhex(text)
+            return _read_key(path)
         except FileNotFoundError:
             return _write_key(path)
         except (OSError, ValueError):
@@ -204,17 +225,52 @@ def _write_key(path: Path) -> bytes:
     partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "w", encoding="ascii") as file:
-        file.write(secrets.token_bytes(32).hex() + "\n")
+        file.write(secrets.token_bytes(_KEY_BYTES).hex() + "\n")
     try:
         os.link(partial, path)  # never over a key that is there, and never seen half written
     except FileExistsError:
         pass
+    except OSError:  # a file system without hard links
+        if not path.exists():
+            partial.replace(path)
     finally:
-        partial.unlink()
-    return bytes.fromhex(path.read_text("ascii").strip())
+        partial.unlink(missing_ok=True)
+    return _read_key(path)
+
+
+def _read_key(path: Path) -> bytes:
+    """Return the key in a file; `ValueError` for one that is cut or empty, whose pseudonyms anybody could make."""
+    key = bytes.fromhex(path.read_text("ascii").strip())
+    if len(key) != _KEY_BYTES:
+        raise ValueError(f"a key has {_KEY_BYTES} bytes")
+    return key
 
 
 def _toml_string(text: str) -> str:
     import json
 
-    return json.dumps(text, ensure_ascii=False)
+    # A folder's name may hold what is no text, and TOML forbids a bare DEL.
+    clean = text.encode("utf-8", "replace").decode("utf-8")
+    return json.dumps(clean, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _literal(path: str) -> str:
+    """Return a path as it stands in a URL, where % and ? mean something else."""
+    return path.replace("%", "%25").replace("?", "%3F")
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Keep other imports out of a folder meanwhile; raises `StudyError` where another one does not end in time."""
+    from filelock import FileLock, Timeout
+
+    name = sha256(os.fsencode(folder.resolve())).hexdigest()[:16]
+    lock = FileLock(Path(tempfile.gettempdir()) / f"usercal-import-{name}.lock", timeout=_BUSY_SECONDS, mode=0o666)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise StudyError(f"{folder}: another import is writing here. Try again when it has finished.") from None
+    try:
+        yield
+    finally:
+        lock.release()

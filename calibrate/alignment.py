@@ -132,6 +132,8 @@ def align(
 ) -> Alignment:
     """Return how well simulated ratings follow human ones: three levels × coefficients × targets, raw and z-scored.
 
+    Neither the order of rows nor the names of annotators and conversations change an estimate.
+
     Args:
         frame: one row a conversation: conversation, annotator, assistant, the columns in `groups`, human,
             simulated. A row with anything missing is left out and counted.
@@ -148,7 +150,8 @@ def align(
         InputError: a column is missing, a rating is not a number, or an annotator rates a conversation twice.
     """
     matched, dropped = _matched(frame, groups)
-    rows = _rows(matched, _ratings(frame if all_ratings is None else all_ratings), groups, ddof)
+    ordered, ratings = _ordered(matched, _ratings(frame if all_ratings is None else all_ratings), groups)
+    rows = _rows(ordered, ratings, groups, ddof)
     signature, draws = _draw(rows, rng, resamples)
     estimates: dict[Cell, Estimate] = {}
     for level in get_args(Level):
@@ -159,8 +162,8 @@ def align(
                 estimates |= figure.estimates()
     return Alignment(
         estimates=estimates,
-        group_means=_table(matched, rows, groups),
-        human_z=rows.z,
+        group_means=_table(ordered, rows, groups),
+        human_z=rows.scales.z(matched["annotator"].to_numpy(), matched["human"].to_numpy(np.float64)),
         scales=rows.scales,
         dropped=dropped,
         rows_dropped=len(frame) - len(matched),
@@ -191,6 +194,27 @@ def _ratings(ratings: pd.DataFrame) -> pd.DataFrame:
     """Return annotator and human of all human ratings that the z-scores rest on."""
     _require(ratings, ["annotator", "human"])
     return ratings[["annotator"]].assign(human=_numbers(ratings, "human")).dropna()
+
+
+def _ordered(
+    matched: pd.DataFrame, ratings: pd.DataFrame, groups: Sequence[str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return both tables with annotators sorted by what they rated: the bootstrap numbers them in this order."""
+    cells = matched.assign(_cell=_number(matched, ["assistant", *groups]))
+    held: dict[Any, tuple[list[Any], list[Any]]] = {}
+    for side, (table, columns) in enumerate(((ratings, ["human"]), (cells, ["_cell", "human", "simulated"]))):
+        for who, row in zip(table["annotator"], table[columns].itertuples(index=False, name=None), strict=True):
+            held.setdefault(who, ([], []))[side].append(row)
+    place = {who: rank for rank, who in enumerate(sorted(held, key=lambda who: tuple(map(sorted, held[who]))))}
+    return (
+        _sorted(cells, place, ["_cell", "human", "simulated"]).drop(columns="_cell"),
+        _sorted(ratings, place, ["human"]),
+    )
+
+
+def _sorted(table: pd.DataFrame, place: dict[Any, int], columns: list[str]) -> pd.DataFrame:
+    ranked = table.assign(_place=table["annotator"].map(place))
+    return ranked.sort_values(["_place", *columns], kind="stable").drop(columns="_place").reset_index(drop=True)
 
 
 def _require(frame: pd.DataFrame, columns: Sequence[str]) -> None:

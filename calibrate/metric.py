@@ -34,6 +34,7 @@ from calibrate.stats.intervals import (
 from calibrate.stats.resample import (
     Replicates,
     bca_limits,
+    canonical_order,
     cluster_bootstrap,
     cluster_codes,
     cluster_jackknife,
@@ -116,7 +117,7 @@ def estimate(
     level: float = 0.95,
     target: str | None = None,
 ) -> Estimate:
-    """Return a metric's value on `columns` with the interval of its kind.
+    """Return a metric's value on `columns` with the interval of its kind; the order of rows changes nothing.
 
     Args:
         columns: what the metric's point function takes, numbers, one row a unit; drop missing values first.
@@ -133,6 +134,8 @@ def estimate(
         raise ValueError(f"metric {metric.name!r}: columns and cluster must have one entry a row")
     if not all(np.isfinite(array).all() for array in arrays):
         raise ValueError(f"metric {metric.name!r}: a value is missing or not finite, drop its row first")
+    order = canonical_order(labels, *arrays)
+    arrays, labels = tuple(array[order] for array in arrays), labels[order]
     value = metric.point(*arrays)
     clusters = None if cluster is None else cluster_codes(labels)[1]
     common: dict[str, Any] = {"n": len(labels), "clusters": clusters, "level": level, "target": target}
@@ -165,7 +168,8 @@ def _proportion(metric: Metric, value: float, evidence: Evidence) -> Chosen:
         return Chosen(wilson(value * evidence.rows, evidence.rows, evidence.level), "Wilson")
     spread = cluster_mean(evidence.columns[0], evidence.cluster)
     if isinstance(spread, Undefined):  # as if each cluster were one trial: wide, where t would claim certainty
-        return Chosen(wilson(value * clusters, clusters, evidence.level), "Wilson over clusters (they do not vary)")
+        method = f"Wilson as if each cluster gave one row ({spread.reason})"
+        return Chosen(wilson(value * clusters, clusters, evidence.level), method)
     limits = spread.limits(evidence.level)
     return Chosen(
         Interval(max(0.0, limits.low), min(1.0, limits.high)),

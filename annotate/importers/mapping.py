@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from annotate.config import Section, check, load_toml
+from annotate.config import Section, check, load_toml, name_scales
 from annotate.errors import ConfigError, InputError, nearest
 from annotate.schema import Role, Scale
 
@@ -47,10 +47,10 @@ class Columns(Section):
 class Constants(Section):
     """`[constants]`: what is the same in every row and stands in no column."""
 
-    person: str | None = None
-    item: str | None = None
-    assistant: str | None = None
-    task: str | None = None
+    person: str | None = Field(default=None, min_length=1)
+    item: str | None = Field(default=None, min_length=1)
+    assistant: str | None = Field(default=None, min_length=1)
+    task: str | None = Field(default=None, min_length=1)
 
 
 class TableMap(Section):
@@ -64,6 +64,11 @@ class TableMap(Section):
     scales: dict[str, Scale] = Field(default_factory=dict)
     delimiter: str | None = Field(default=None, min_length=1, max_length=1)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _name_scales(cls, raw: Any) -> Any:
+        return name_scales(raw)
+
     @property
     def long(self) -> bool:
         """Whether a row is one turn; else it is one message with its reply."""
@@ -72,12 +77,7 @@ class TableMap(Section):
 
 def load_map(path: Path) -> TableMap:
     """Read a mapping file; raises `ConfigError`."""
-    raw = load_toml(path)
-    if isinstance(raw.get("scales"), dict):
-        raw["scales"] = {
-            name: {"name": name, **scale} if isinstance(scale, dict) else scale for name, scale in raw["scales"].items()
-        }
-    found = check(TableMap, raw, path)
+    found = check(TableMap, load_toml(path), path)
     columns = found.columns
     wide = columns.user is not None or columns.reply is not None
     if found.long != (columns.text is not None) or found.long == wide:
@@ -87,6 +87,9 @@ def load_map(path: Path) -> TableMap:
         )
     if not found.long and (columns.user is None or columns.reply is None):
         raise ConfigError(f"{path}: [columns] needs both 'user' and 'reply'. Add the missing one.")
+    for one, other in (("user", "reply"), ("role", "text")):
+        if (column := getattr(columns, one)) is not None and column == getattr(columns, other):
+            raise ConfigError(f"{path}: [columns] {one} and {other} are both {column!r}. Name two columns.")
     for name in ("person", "item", "assistant", "task"):
         if (getattr(columns, name) is None) == (getattr(found.constants, name) is None):
             raise ConfigError(

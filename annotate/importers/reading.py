@@ -11,6 +11,7 @@ from typing import Any, NoReturn, TextIO, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from annotate.config import UNION_STEPS
 from annotate.errors import InputError, nearest
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -28,6 +29,7 @@ _BOMS = (
     (b"\xfe\xff", "utf-16"),
 )
 _DIGITS = 300  # a longer integer is no finite float
+_DEEPEST = 100  # brackets in brackets; what is deeper no program writes, and a store could not read it back
 _CUT = "It looks cut off: fetch or export it again."
 
 
@@ -103,13 +105,21 @@ class Decoder:
 
     def _guarded(self, decode: Any, text: str | None) -> Any:
         try:
-            return decode()
+            value = decode()
         except json.JSONDecodeError as error:
             if text is None:
                 raise
             self.fail(error, _ends_early(text, error.pos, error.msg))
         except RecursionError:
-            raise InputError(f"{self.where}: is nested too deeply to be read. Export it again.") from None
+            raise self._too_deep() from None
+        if _deeper(value[0] if text is None else value, _DEEPEST):
+            raise self._too_deep()
+        return value
+
+    def _too_deep(self) -> InputError:
+        return InputError(
+            f"{self.where}: is nested too deeply to be read (more than {_DEEPEST} brackets in each other). Export it again."
+        )
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -139,10 +149,16 @@ class Decoder:
         return int(digits)
 
 
+def _deeper(value: Any, most: int) -> bool:
+    """Whether lists and objects stand in each other more than `most` deep."""
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return most < 0 or any(isinstance(part, (dict, list)) and _deeper(part, most - 1) for part in parts)
+
+
 def _ends_early(text: str, at: int, message: str) -> bool:
     """Whether the fault at a place looks like the end of a text that was cut off."""
     end = text.rstrip()
-    return at >= len(end) or "nterminated" in message or (len(end) - at < _NEAR and end[-1] not in "]}")
+    return at >= len(end) or "nterminated" in message or (at > 0 and len(end) - at < _NEAR and end[-1] not in "]}")
 
 
 def read_json(path: Path) -> Any:
@@ -245,11 +261,14 @@ def checked(kind: type[Model], raw: Any, where: str) -> Model:
         return kind.model_validate(raw)
     except ValidationError as error:
         problems = sorted(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
+        alike = [problem for problem in problems if problem["loc"][:-1] == problems[0]["loc"][:-1]]
+        if len(alike) > 1 and all(UNION_STEPS.fullmatch(str(problem["loc"][-1])) for problem in alike):
+            problems[0]["msg"] = "this kind of value is not allowed here"
         raise InputError(f"{where}: {_sentence(kind, problems[0])}") from None
 
 
 def _sentence(kind: type[BaseModel], problem: Any) -> str:
-    key = ".".join(str(step) for step in problem["loc"])
+    key = ".".join(str(step) for step in problem["loc"] if not UNION_STEPS.fullmatch(str(step)))
     if problem["type"] == "extra_forbidden":
         if len(problem["loc"]) > 1:
             return f"unknown key {key!r}. Remove it, or see docs/formats.md."

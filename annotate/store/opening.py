@@ -88,9 +88,10 @@ def _parse(url: str) -> URL:
     try:
         parsed = make_url(url)
         parsed.get_dialect()
-    except (ArgumentError, NoSuchModuleError):
+    except (ArgumentError, NoSuchModuleError, ValueError):
         raise StoreError(
-            f"store {url!r} is not a URL that a database driver knows. Write sqlite:///PATH, or postgresql+psycopg://…."
+            f"store {_masked(url)!r} is not a URL that a database driver knows. "
+            "Write sqlite:///PATH, or postgresql+psycopg://…."
         ) from None
     except ImportError:
         raise MissingExtraError("postgres", "a PostgreSQL store") from None
@@ -192,7 +193,7 @@ def _lock(engine: Engine, url: URL) -> Iterator[None]:
         from filelock import FileLock
 
         name = sha256(str(Path(url.database).resolve()).encode()).hexdigest()[:16]
-        with FileLock(Path(tempfile.gettempdir()) / f"usercal-{name}.lock", timeout=2 * _BUSY_SECONDS):
+        with FileLock(Path(tempfile.gettempdir()) / f"usercal-{name}.lock", timeout=2 * _BUSY_SECONDS, mode=0o666):
             yield
         return
     with engine.connect() as connection:

@@ -104,11 +104,13 @@ def _model(name: str, study: Study | None, as_json: bool) -> int:
     label = name if name in declared else name.rsplit("/", 1)[-1].replace(".", "-").replace(":", "-")
     result = asyncio.run(probe(label, config))
     price = "price unknown" if result.cost_usd is None else f"${result.cost_usd:.4f}"
-    lines = [
-        row("model", f"{config.model}: {'answers' if result.answers else 'does not answer'}"),
-        *(row(step.name, f"{'yes' if step.works else 'no'}   {step.detail}") for step in result.steps),
-        row("calls", f"{len(result.steps)}, {price}"),
+    shown = [
+        ("model", f"{config.model} {'answers' if result.answers else 'does not answer'}"),
+        *((step.name, f"{'yes' if step.works else 'no':<5}{step.detail}") for step in result.steps),
+        ("calls", f"{len({id(step.call) for step in result.steps if step.call})}, {price}"),
     ]
+    width = max(len(label) for label, _ in shown) + 2
+    lines = [f"{label:<{width}}{text}" for label, text in shown]
     if result.answers:
         lines += ["", "Paste into study.toml:", "", result.toml.rstrip(), ""]
     facts = {

@@ -113,14 +113,13 @@ def _predictors(context: Context, task: str, scale: str) -> Iterator[Predictor]:
         strategy: str | None = None,
     ) -> Predictor:
         frame = human.assign(simulated=human["conversation"].map(simulated).astype(float))
-        part = f"align {task} {scale} {kind} {judge} {strategy}"
-        found = align(
-            frame, rng=context.generator(part), groups=group_columns(frame), resamples=context.resamples
-        )
+        # One generator for all predictors of a scale: those that say the same get the same interval.
+        rng = context.generator(f"align {task} {scale}")
+        found = align(frame, rng=rng, groups=group_columns(frame), resamples=context.resamples)
         return Predictor(kind, name, frame, found, exercise, judge, strategy)
 
     yield predictor("baseline", BASELINE, length_baseline(context, task))
-    for judge in [name for name in context.frames.judges(scale) if name]:
+    for judge in context.judges(scale):
         used = ratings[(ratings["scale"] == scale) & (ratings["model"] == judge)]
         seen = context.frames.conversations.merge(used[["conversation"]].drop_duplicates(), on="conversation")
         seen = seen[seen["task"] == task]
@@ -144,7 +143,7 @@ def length_baseline(context: Context, task: str) -> pd.Series[float]:
     rows = context.human(task)
     words = rows["assistant_words"].to_numpy(np.float64)
     logs = np.log(np.where(words > 0, words, np.nan))
-    known = logs[~np.isnan(logs)]
+    known = np.sort(logs[~np.isnan(logs)])  # in one order, so that the last digit does not depend on it
     spread = float(known.std(ddof=1)) if len(known) > 1 else 0.0
     scores = (logs - known.mean()) / spread if spread > 0 else np.full(len(logs), np.nan)
     return pd.Series(scores, index=rows["conversation"].to_numpy())

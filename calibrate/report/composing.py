@@ -270,8 +270,22 @@ def _overview(context: Context) -> Section:
         items.append(
             f"{capital(task_label(task))}: {of}; {counted(len(names), 'assistant')}: {listed(names, 10)}."
         )
+        items += _mixed(context, task)
     blocks.append(Note(tuple(items)))
     blocks += [
         people_table(context, task) for task in context.frames.tasks() if not context.frames.strategies(task)
     ]
     return Section("What is in the study", tuple(blocks))
+
+
+def _mixed(context: Context, task: str) -> list[str]:
+    """Say where twins of one strategy were played by several simulators, which the figures count together."""
+    items = []
+    for strategy in context.frames.strategies(task):
+        players = int(context.twins(task, strategy)["participant"].nunique())
+        if players > 1:
+            items.append(
+                f"{capital(task_label(task))}: twins of the strategy {strategy} were played by {players:,} "
+                "simulators and are counted together."
+            )
+    return items

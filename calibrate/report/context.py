@@ -72,6 +72,23 @@ class Context:
         chosen = planned or present
         return chosen[-1] if chosen else None
 
+    def judges(self, scale: str) -> list[str]:
+        """Return the models that judged on a scale, those of [run] judges first and in its order.
+
+        Which model happened to answer first decides nothing.
+        """
+        planned = [(self.model_name(name), name) for name in self.config.run.judges]
+
+        def place(judge: str) -> int:
+            known = (
+                index
+                for index, (model, name) in enumerate(planned)
+                if judge in (model, f"{model} ({name})") or judge.startswith(f"{model} ({name}, ")
+            )
+            return next(known, len(planned))
+
+        return sorted((judge for judge in self.frames.judges(scale) if judge), key=place)
+
     def model_name(self, name: str | None) -> str:
         """Return the full name of a model of study.toml, or the name itself where it declares none."""
         declared = self.config.models.get(name or "")

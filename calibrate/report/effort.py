@@ -98,8 +98,6 @@ def _missing_ratings(context: Context) -> list[str]:
 
 def _unrated(context: Context) -> list[str]:
     items = []
-    ratings = context.frames.ratings
-    given = ratings[(ratings["rater_kind"] == "human") & ratings["turn"].isna() & ratings["value"].notna()]
     for task in context.frames.tasks():
         human = set(context.human(task)["conversation"])
         scales = rated_scales(context, task)
@@ -108,11 +106,11 @@ def _unrated(context: Context) -> list[str]:
                 f"{capital(task_label(task))}: no person's rating of {counted(len(human), 'conversation')}."
             )
         for scale in scales:
-            lacking = human - set(given.loc[given["scale"] == scale, "conversation"])
+            lacking = human - set(context.frames.human_ratings(task, scale)["conversation"])
             if lacking:
                 items.append(
                     f"{capital(task_label(task))}: {len(lacking):,} of "
-                    f"{counted(len(human), 'human conversation')} have no human rating on "
+                    f"{counted(len(human), 'human conversation')} have no rating by their person on "
                     f"{scale.replace('_', ' ')}."
                 )
     return items

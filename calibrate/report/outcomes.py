@@ -92,7 +92,7 @@ def _share(metric: Metric, values: np.ndarray[Any, Any], person: pd.Series[Any])
 
 
 def _matched(context: Context, task: str) -> Iterator[tuple[str, str, pd.DataFrame, int]]:
-    """Yield strategy, judge, twins with their own and their person's outcome, and how many lack one."""
+    """Yield strategy, judge, twins with their own and their person's outcome, and how many of all lack one."""
     human = context.human(task).set_index("conversation")
     notes = context.frames.ratings
     notes = notes[(notes["scale"] == CORRECT) & notes["turn"].isna()]
@@ -104,7 +104,7 @@ def _matched(context: Context, task: str) -> Iterator[tuple[str, str, pd.DataFra
         )
         for judge, own in rows.groupby(rows["model"].fillna("people"), sort=False):
             complete = own[own["value"].notna() & own["truth"].notna()]
-            yield strategy, str(judge), complete, len(own) - len(complete)
+            yield strategy, str(judge), complete, len(twins) - len(complete)
 
 
 def _row(context: Context, task: str, strategy: str, judge: str, pairs: pd.DataFrame) -> tuple[Cell, ...]:
@@ -117,7 +117,8 @@ def _row(context: Context, task: str, strategy: str, judge: str, pairs: pd.DataF
         resamples=context.resamples,
         rng=context.generator(f"outcome {task} {strategy} {judge}"),
     )
-    people = _share(RATE_HUMAN, pairs["truth"].to_numpy(dtype=bool), pairs["person"])
+    once = pairs.drop_duplicates("twin_of")  # a conversation with several twins is one outcome of its person
+    people = _share(RATE_HUMAN, once["truth"].to_numpy(dtype=bool), once["person"])
     twins = _share(RATE_TWIN, np.array([value == CORRECT for value in said], dtype=bool), pairs["person"])
     return (f"{strategy}, {judge}", agreement, people, twins)
 

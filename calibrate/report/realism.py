@@ -78,7 +78,7 @@ def told_apart(context: Context) -> list[TaskRealism]:
 
 
 def _told(context: Context, task: str) -> Iterator[Told]:
-    for judge in [name for name in context.frames.judges("turing") if name]:
+    for judge in context.judges("turing"):
         shown = {s: _pairs(context, task, s, "model", judge) for s in context.frames.strategies(task)}
         shown = {strategy: rows for strategy, rows in shown.items() if len(rows)}
         scored = {strategy: _score(rows) for strategy, rows in shown.items()}
@@ -254,7 +254,7 @@ def _likert_blocks(part: TaskRealism) -> list[Block]:
 
 def _likert(context: Context, task: str, scale: str) -> Iterator[tuple[str, str, LikertResult]]:
     humans = context.human(task).set_index("conversation")["participant"]
-    for judge in [name for name in context.frames.judges(scale) if name]:
+    for judge in context.judges(scale):
         own = context.frames.model_ratings(scale, judge, None)
         for strategy in context.frames.strategies(task):
             twin = context.frames.model_ratings(scale, judge, strategy)

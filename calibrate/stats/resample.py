@@ -60,6 +60,21 @@ def cluster_codes(cluster: ArrayLike) -> tuple[IntArray, int]:
     return codes.astype(np.int64), len(labels)
 
 
+def canonical_order(cluster: ArrayLike, *columns: ArrayLike) -> IntArray:
+    """Return an order of the rows that depends on what they hold, and not on how they came or how clusters are called.
+
+    The rows of a cluster stand together, sorted by `columns` (finite numbers), and clusters by what they hold. Those
+    that hold the same may come either way round, which no statistic of the columns can tell.
+    """
+    codes, clusters = cluster_codes(cluster)
+    held = np.column_stack([np.asarray(column, dtype=np.float64) for column in columns])
+    kinds = np.unique(held, axis=0, return_inverse=True)[1].reshape(-1) if len(held) else codes
+    order = np.lexsort((kinds, codes))
+    rows = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if clusters else []
+    rows.sort(key=lambda own: tuple(kinds[own].tolist()))
+    return np.concatenate(rows) if rows else order
+
+
 def cluster_weights(clusters: int, resamples: int, rng: Generator) -> IntArray:
     """Return how often each cluster is drawn, shape (resample, cluster); each row sums to the number of clusters."""
     if clusters < 1 or resamples < 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,8 @@ from annotate.schema import canonical_hash
 from simulate.llm.redact import redact_tree
 from simulate.llm.request import Request, Structured
 from simulate.llm.structured import ask_for, longest_text, schema_of
+
+_CONTROL = re.compile(r"<\|\s*(\w+)\s*\|>")
 
 LOCAL_MARGIN_TOKENS = 40
 """By how much `max_tokens` of the embedded model exceeds every `maxLength`, so that a reply can close its JSON."""
@@ -101,13 +104,27 @@ def prepare(request: Request) -> Asked:
     return Asked(request, key, messages, settings, max_tokens, schema)
 
 
+def _without_control(message: dict[str, str]) -> dict[str, str]:
+    """Keep what people write from becoming control tokens of an embedded model: `<|im_end|>` would end their turn."""
+    return {name: _CONTROL.sub(r"<| \1 |>", text) if name == "content" else text for name, text in message.items()}
+
+
+def _held(payload: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    """Hold an embedded model to a schema by a grammar: tighter than `response_format`, at half the tokens."""
+    from simulate.local import json_grammar
+
+    payload["grammar"] = json_grammar(schema)
+    return {"grammar": "of the schema"}
+
+
 def build(
     asked: Asked, route: Route, means: Structured | None, secrets: list[str]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the payload for the transport, and the same without messages, timeout and key, for the record."""
+    local = is_local(asked.request.model)
     payload: dict[str, Any] = {
         "model": route.model,
-        "messages": asked.messages,
+        "messages": [_without_control(m) for m in asked.messages] if local else asked.messages,
         **asked.settings,
         "max_tokens": asked.max_tokens,
         "timeout": asked.request.model.timeout_seconds,
@@ -119,5 +136,6 @@ def build(
     if route.api_key is not None:
         payload["api_key"] = route.api_key
     if means is not None and asked.schema is not None:
-        sent.update(ask_for(payload, means, asked.schema))
+        held = local and means == "schema"
+        sent.update(_held(payload, asked.schema) if held else ask_for(payload, means, asked.schema))
     return payload, sent

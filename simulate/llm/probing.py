@@ -89,7 +89,8 @@ class _Trial:
         try:
             return await self.gateway.ask(request, on_text=(lambda _: None) if stream else None)
         except CallFailed as failed:
-            return failed
+            cut = failed.kind == "length" and not schema  # a small model that does not stop answers all the same
+            return Reply(failed.call.reply or "", None, failed.call, from_cache=False) if cut else failed
 
     def note(self, name: str, works: bool, detail: str, call: Call | None = None) -> None:
         """Write down what was seen."""
@@ -132,7 +133,8 @@ async def _try_plain(trial: _Trial) -> Reply | None:
     for _ in range(2):
         reply = await trial.ask("plain", trial.model)
         if isinstance(reply, Reply):
-            trial.note("plain reply", True, f"{reply.text.strip()[:60]!r}", reply.call)
+            cut = f", cut at {_MAX_TOKENS} tokens" if reply.call.failure == "length" else ""
+            trial.note("plain reply", True, f"{reply.text.strip()[:60]!r}{cut}", reply.call)
             return reply
         setting = refused_setting(reply.message, settings_of(trial.name, trial.model))
         if reply.kind != "refused_setting" or setting not in _SAMPLING:

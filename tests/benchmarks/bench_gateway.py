@@ -96,20 +96,20 @@ def ledgers(folder: Path) -> Iterator[tuple[str, Ledger]]:
         yield "the store of a study", StoreLedger(store)
 
 
-async def together(calls: int, at_once: int, ask: Callable[[int], Awaitable[object]]) -> float:
-    """Return the seconds that `calls` questions take, `at_once` at a time."""
+async def together(calls: int, at_once: int, ask: Callable[[int], Awaitable[object]]) -> tuple[float, float]:
+    """Return the seconds that `calls` questions take, `at_once` at a time: on the clock, and of processor time."""
     slots = asyncio.Semaphore(at_once)
 
     async def one(number: int) -> None:
         async with slots:
             await ask(number)
 
-    began = time.perf_counter()
+    began, worked = time.perf_counter(), time.process_time()
     await asyncio.gather(*(one(number) for number in range(calls)))
-    return time.perf_counter() - began
+    return time.perf_counter() - began, time.process_time() - worked
 
 
-async def bare(base: str, calls: int, at_once: int, label: str) -> float:
+async def bare(base: str, calls: int, at_once: int, label: str) -> tuple[float, float]:
     """Time litellm alone."""
     import litellm
 
@@ -122,7 +122,9 @@ async def bare(base: str, calls: int, at_once: int, label: str) -> float:
     return await together(calls, at_once, ask)
 
 
-async def through_gateway(gateway: Gateway, base: str, calls: int, at_once: int, label: str) -> float:
+async def through_gateway(
+    gateway: Gateway, base: str, calls: int, at_once: int, label: str
+) -> tuple[float, float]:
     """Time the gateway, every question a new one."""
     model = ModelConfig(
         model="openai/own", api_base=base, max_tokens=64, temperature=0.0, timeout_seconds=60, concurrency=at_once
@@ -137,8 +139,8 @@ async def through_gateway(gateway: Gateway, base: str, calls: int, at_once: int,
 
 async def compare(base: str, ledger: Ledger, calls: int, at_once: int, rounds: int) -> float:
     """Print both times of every round, and return the ratio of the fastest."""
-    alone: list[float] = []
-    ours: list[float] = []
+    alone: list[tuple[float, float]] = []
+    ours: list[tuple[float, float]] = []
     async with Gateway(ledger, prices={}) as gateway:
         await through_gateway(gateway, base, at_once, at_once, "warm")
         await bare(base, at_once, at_once, "warm")
@@ -150,12 +152,13 @@ async def compare(base: str, ledger: Ledger, calls: int, at_once: int, rounds: i
             else:
                 alone.append(await bare(base, calls, at_once, label))
                 ours.append(await through_gateway(gateway, base, calls, at_once, label))
-    ratio = min(ours) / min(alone)
     for name, times in (("litellm alone", alone), ("gateway", ours)):
-        shown = " ".join(f"{seconds:.2f}" for seconds in times)
-        print(f"  {name:14} {min(times):.2f} s   (rounds: {shown})")
-    medians = statistics.median(ours) / statistics.median(alone)
-    print(f"  {'ratio':14} {ratio:.3f}   must be at most {LIMIT}   (of medians: {medians:.3f})")
+        shown = " ".join(f"{clock:.2f}" for clock, _ in times)
+        print(f"  {name:14} {min(times)[0]:.2f} s   (rounds: {shown})")
+    ratio = min(ours)[0] / min(alone)[0]
+    medians = statistics.median(clock for clock, _ in ours) / statistics.median(clock for clock, _ in alone)
+    worked = min(work for _, work in ours) / min(work for _, work in alone)
+    print(f"  {'ratio':14} {ratio:.3f}   at most {LIMIT}   (medians {medians:.3f}, processor time {worked:.3f})")
     return ratio
 
 

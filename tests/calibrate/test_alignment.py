@@ -50,7 +50,7 @@ def test_the_interval_is_the_formula_on_a_bootstrap_done_the_long_way(frame: pd.
     """Persons drawn one by one into a new frame, copies as new persons, everything recomputed by pandas and scipy."""
     small = frame.head(70)
     made = align(small, rng=np.random.default_rng(5), resamples=12).get()
-    people = pd.factorize(small["annotator"])[1]
+    people = align(small).scales.annotators
     counts = made.signature.generator().multinomial(len(people), np.full(len(people), 1 / len(people)), size=12)
     draws = []
     for row in counts:
@@ -109,9 +109,15 @@ def test_order_of_rows_labels_and_earlier_draws_change_nothing(frame: pd.DataFra
     used = np.random.default_rng(1)
     used.random(1000)
     assert align(frame, rng=used, resamples=50).estimates == first.estimates
-    shuffled = align(frame.sample(frac=1, random_state=3), resamples=50)
-    for cell, made in shuffled.estimates.items():
-        assert made.value == pytest.approx(first.estimates[cell].value, abs=1e-9)
+    order = np.random.default_rng(3).permutation(len(frame))
+    renamed = frame.assign(
+        annotator=frame["annotator"].map(lambda name: f"{int(name[1:]) * 7919 % 10007}"),
+        conversation=np.arange(len(frame)),
+    )
+    for other in (frame.iloc[order], renamed, renamed.iloc[order]):
+        assert align(other, rng=np.random.default_rng(1), resamples=50).estimates == first.estimates
+    shuffled = align(frame.iloc[order])
+    assert shuffled.human_z == pytest.approx(align(frame).human_z[order], abs=0)
 
 
 def test_missing_ratings_are_dropped_and_counted_but_still_scale_their_annotator() -> None:

@@ -88,6 +88,20 @@ def test_a_composite_is_bootstrapped_and_repeats_from_its_signature() -> None:
     assert estimate(SPREAD, values, rng=used, resamples=400) == made
 
 
+def test_order_of_rows_and_names_of_people_change_nothing() -> None:
+    draw = np.random.default_rng(8)
+    x, who = draw.integers(1, 6, 40).astype(float), draw.integers(0, 14, 40)
+    y = np.clip(x + draw.integers(-1, 2, 40), 1, 5)
+    order = draw.permutation(40)
+    for metric, columns in ((RHO, (x, y)), (SPREAD, (x,)), (MEAN, (x,)), (SHARE, (x / 5,))):
+        first = estimate(metric, *columns, cluster=who, rng=rng(), resamples=200)
+        assert first.interval is not None
+        shuffled = (column[order] for column in columns)
+        assert estimate(metric, *shuffled, cluster=-who[order], rng=rng(), resamples=200) == first
+    alone = estimate(SPREAD, x, rng=rng(), resamples=200)
+    assert estimate(SPREAD, x[order], rng=rng(), resamples=200) == alone
+
+
 def test_undefined_keeps_its_reason() -> None:
     made = estimate(RHO, [1.0, 1, 1, 1], [1.0, 2, 3, 4], rng=rng())
     assert made.reason == "the first side is constant"

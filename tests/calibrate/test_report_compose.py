@@ -33,6 +33,7 @@ from calibrate.report.context import Context
 from calibrate.report.document import Band, Block, Details, Figure, Note, Paragraph, Table, estimates
 from calibrate.report.effort import cost_section, missing_section
 from calibrate.report.markdown import escape
+from calibrate.report.outcomes import outcome_section
 from calibrate.report.realism import realism_section, told_apart
 from calibrate.report.wording import write
 
@@ -538,6 +539,63 @@ def test_macro_f1_compares_twins_with_their_own_person() -> None:
     assert "with an unknown outcome, counted as incorrect" in said(make(study))
 
 
+def test_a_person_counts_once_however_many_twins_there_are_and_every_unjudged_twin_is_counted() -> None:
+    study = Study()
+    study.human("c0", correct=True, participant="p0")
+    study.human("c1", correct=False, participant="p1")
+    for name, twins in (("c0", 3), ("c1", 1)):
+        for trial in range(twins):
+            study.twin(name, conversation=f"{name}-{trial}")
+            twin = f"{name}-{trial}"
+            if trial < 2:
+                study.rate(twin, "correct", scale="correct", model="j")
+    section = outcome_section(context_of(study), [])
+    assert section is not None
+    table = next(block for block in section.blocks if isinstance(block, Table))
+    macro, people, twins_correct = table.rows[0][1:]
+    assert isinstance(people, Estimate) and (people.value, people.n) == (50.0, 2)
+    assert isinstance(macro, Estimate) and macro.n == 3
+    assert isinstance(twins_correct, Estimate) and (twins_correct.value, twins_correct.n) == (100.0, 3)
+    note = next(block for block in section.blocks if isinstance(block, Note))
+    assert note.items == ("1 twin left out, its outcome or its person's is missing (profile, j).",)
+
+
+def test_simulators_of_one_strategy_that_are_counted_together_are_named() -> None:
+    study = with_twins()
+    assert "simulators and are counted together" not in said(make(study))
+    study.conversations[-1]["participant"] = "another simulator"
+    text = said(make(study))
+    assert "were played by 2 simulators and are counted together" in text
+
+
+def test_judges_stand_in_the_order_of_the_run_file_and_not_in_that_of_their_answers() -> None:
+    study = with_twins("openai/quick")
+    for row in [dict(row) for row in study.ratings if row["model"]]:
+        study.ratings.append({**row, "rater": "slow", "model": "openai/slow"})
+    for row in [dict(row) for row in study.pairs]:
+        study.pairs.append({**row, "rater": "slow", "model": "openai/slow"})
+    models = {"s": {"model": "openai/slow"}, "q": {"model": "openai/quick"}}
+    for judges in (["s", "q"], ["q", "s"]):
+        settings = config(models=models, run={"judges": judges})
+        context = Context(study.frames(), settings, 7, 200, False, False, GROUPS)
+        named = [models[judge]["model"] for judge in judges]
+        assert [context.judges(scale) for scale in ("turing", "interaction", "likert_writing")] == [named] * 3
+        assert [part.shown.judge for part in aligned(context)] == [named[0]] * 3
+        assert [part.shown.judge for part in told_apart(context) if part.shown] == [named[0]] * 2
+    assert context_of(study).judges("turing") == ["openai/quick", "openai/slow"]
+
+
+def test_predictors_that_say_the_same_get_the_same_interval() -> None:
+    study = people_only(conversations=24, people=12)
+    for row in [dict(row) for row in study.conversations]:
+        value = 5 + int(row["conversation"][1:]) % 3
+        study.rate(row["conversation"], value, model="j")
+        study.rate(study.twin(row["conversation"]), value, model="j")
+    judge, twins = aligned(context_of(study))[0].predictors[1:]
+    assert judge.main.interval is not None
+    assert judge.main == twins.main
+
+
 def test_an_unknown_price_is_unknown_and_a_known_one_has_an_interval() -> None:
     study = with_twins()
     text = said(standard("twins"))
@@ -563,7 +621,7 @@ def test_missing_things_are_listed_by_kind() -> None:
     missing = missing_section(context_of(study))
     text = " ".join(item for block in missing.blocks if isinstance(block, Note) for item in block.items)
     assert "3 failures on record, by kind: 2 rate limit, 1 refused." in text
-    assert "Math tutoring: 1 of 8 human conversations have no human rating on interaction." in text
+    assert "Math tutoring: 1 of 8 human conversations have no rating by their person on interaction." in text
     assert "Math tutoring: 1 of 8 human conversations have no twin (profile)." in text
 
 

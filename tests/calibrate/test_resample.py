@@ -10,6 +10,7 @@ from calibrate.stats.resample import (
     Replicates,
     acceleration,
     bca_limits,
+    canonical_order,
     cluster_bootstrap,
     cluster_codes,
     cluster_jackknife,
@@ -48,6 +49,13 @@ def test_weights_give_the_same_mean_as_rows() -> None:
     rows = cluster_bootstrap(lambda r: float(y[r].mean()), who, 30, np.random.default_rng(9)).values
     weights = cluster_weights(8, 30, np.random.default_rng(9))[:, who]
     assert (weights @ y / weights.sum(axis=1)) == pytest.approx(rows)
+
+
+def test_the_canonical_order_sorts_clusters_by_what_they_hold() -> None:
+    x, who = np.array([2.0, 5, 1, 5, 1]), np.array(["z", "a", "z", "b", "a"])
+    assert x[canonical_order(who, x)].tolist() == [1, 2, 1, 5, 5]  # (1, 2), (1, 5), (5)
+    assert who[canonical_order(who, x)].tolist() == ["z", "z", "a", "a", "b"]
+    assert canonical_order(np.array([]), np.array([])).tolist() == []
 
 
 def test_undefined_resamples_are_counted_not_replaced() -> None:
