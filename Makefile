@@ -1,7 +1,7 @@
 # Every target sets up .venv first (scripts/bootstrap.py); when nothing changed, that takes a blink.
 PYTHON ?= python3
 BOOTSTRAP := $(PYTHON) scripts/bootstrap.py
-EXTRAS := dev,apps,local
+EXTRAS := dev,apps,local,postgres
 ifeq ($(OS),Windows_NT)
 BIN := .venv/Scripts
 else
@@ -17,7 +17,7 @@ help: ## this list
 install: ## everything that development needs, into .venv, with the pinned versions
 	@$(BOOTSTRAP) --extras $(EXTRAS)
 
-demo: ## the whole chain in a minute: no key, no GPU (LIVE=1: with the embedded model, 105 MB once)
+demo: ## the whole chain in a minute: no key, no GPU (LIVE=1: with the embedded model, 93 MB once)
 	@$(PYTHON) demo.py $(if $(filter-out 0,$(LIVE)),--live) $(ARGS)
 
 test: install ## the tests (ARGS='tests/annotate -k store')

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
+from datetime import date
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from annotate.errors import ConfigError, nearest
 from annotate.schema import ConsentScope, Scale
@@ -21,7 +24,15 @@ UNION_STEPS = re.compile(r"(function-|literal\[|constrained-).*|float|int|str")
 class Section(BaseModel):
     """Base of every section: frozen, no unknown key."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_in_place_of_a_number(cls, value: Any, info: ValidationInfo) -> Any:
+        field = cls.model_fields[str(info.field_name)]
+        if isinstance(value, bool) and field.annotation is not bool:
+            raise ValueError("true and false stand for neither a number nor a text here")
+        return value
 
 
 class StudySection(Section):
@@ -60,6 +71,28 @@ class ModelConfig(Section):
             raise ValueError(f"{secret[0]!r} looks like a secret; secrets come from the environment only")
         return self
 
+    @field_validator("params")
+    @classmethod
+    def _can_be_sent(cls, params: dict[str, Any]) -> dict[str, Any]:
+        try:
+            json.dumps(params, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"cannot be sent, since JSON has no such value ({error})") from None
+        return params
+
+    @field_validator("api_base")
+    @classmethod
+    def _is_an_address(cls, address: str | None) -> str | None:
+        if address is None:
+            return None
+        if not re.match(r"https?://[^/\s]+", address):
+            raise ValueError("an address begins with http:// or https://, such as http://localhost:8000/v1")
+        if "@" in address.split("/")[2]:
+            raise PydanticCustomError(
+                "secret", "a password in an address is a secret; secrets come from the environment only"
+            )
+        return address
+
 
 class PriceConfig(Section):
     """`[prices."MODEL"]`: US dollars per million tokens, and the day on which they were true."""
@@ -68,6 +101,11 @@ class PriceConfig(Section):
     output_usd_per_million: float = Field(ge=0)
     cached_input_usd_per_million: float | None = Field(default=None, ge=0)
     as_of: str
+
+    @field_validator("as_of", mode="before")
+    @classmethod
+    def _as_text(cls, day: Any) -> Any:
+        return day.isoformat() if isinstance(day, date) else day
 
 
 class TaskConfig(Section):
@@ -88,10 +126,10 @@ class StrategyConfig(Section):
 class RunSection(Section):
     """`[run]`: which conversations are twinned, by which users, against which assistants, and who rates them."""
 
-    name: str = "run"
+    name: str = Field(default="run", min_length=1)
     tasks: tuple[str, ...] = ()
     conversations: int | None = Field(default=None, ge=1)
-    per_task: dict[str, int] = Field(default_factory=dict)
+    per_task: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
     strategies: tuple[str, ...] = ("zero_shot_cot", "profile")
     user: str | None = None
     assistant: str | None = None
@@ -100,7 +138,7 @@ class RunSection(Section):
     extractor: str | None = None
     judges: tuple[str, ...] = ()
     scales: tuple[str, ...] = ()
-    trials: int = Field(default=1, ge=1)
+    trials: int = Field(default=1, ge=1, le=1000)
     max_user_turns: int = Field(default=15, ge=1, le=200)
     user_max_tokens: int = Field(default=256, ge=16)
     assistant_max_tokens: int = Field(default=1024, ge=16)
@@ -189,7 +227,8 @@ def _sentence(model: type[BaseModel], problem: Any) -> str:
         return f"{message}. Change it."
     shown = repr(problem["input"])
     # A whole section is not repeated: it is long, and may hold the very secret that is complained of.
-    value = "" if isinstance(problem["input"], (dict, list)) else f" (it is {_cut(shown)})"
+    hidden = isinstance(problem["input"], (dict, list)) or problem["type"] == "secret"
+    value = "" if hidden else f" (it is {_cut(shown)})"
     return f"key {key!r}: {message}{value}. Change it."
 
 

@@ -219,7 +219,7 @@ def _conversation(conversation: Conversation, item: Item | None) -> dict[str, An
         "document_words": len(conversation.document.split()) if conversation.document is not None else None,
         "cost_usd": conversation.cost_usd,
         "correct": correct if isinstance(correct, bool) else None,
-        "tags": {k: _clean(v) for k, v in {**(item.tags if item else {}), **conversation.tags}.items()},
+        "tags": {str(_clean(k)): _clean(v) for k, v in {**(item.tags if item else {}), **conversation.tags}.items()},
     }
 
 
@@ -230,7 +230,7 @@ def _rating(note: Annotation, rater: Rater) -> dict[str, Any]:
         "turn": note.target.turn,
         "rater": rater.id,
         "rater_kind": rater.kind,
-        "value": note.value,
+        "value": _clean(note.value) if isinstance(note.value, str) else note.value,
         "missing": note.missing,
         "seconds": note.seconds,
     }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from annotate.errors import InputError
@@ -25,6 +26,7 @@ class Plan:
         self._new: list[Noun] = []
         self._new_items: dict[str, Item] = {}
         self._completed: dict[str, Item] = {}
+        self._stated: dict[str, Participant] = {}
         self._items = {(item.task, item.key): item for item in store.iterate(Item)}
         self._participants = {person.id: person for person in store.iterate(Participant)}
         self._raters = {_rater_key(rater): rater.id for rater in store.iterate(Rater)}
@@ -37,7 +39,11 @@ class Plan:
         self._profiles = store.ids(Profile)
 
     def add(self, batch: Batch) -> None:
-        """Hold one batch against the store and the batches before it."""
+        """Hold one batch against the store and the batches before it; raises `InputError`."""
+        with _storable():
+            self._add(batch)
+
+    def _add(self, batch: Batch) -> None:
         items = {item.id: self._item(item, batch) for item in batch.items}
         for person in batch.participants:
             self._participant(person, batch)
@@ -53,16 +59,10 @@ class Plan:
     def write(self) -> None:
         """Store everything in one transaction."""
         self.counts["items completed"] = len(self._completed)
-        try:
-            with self._store.begin() as transaction:
-                transaction.put(self._completed.values())
-                transaction.add([*self._new_items.values(), *self._new])
-        except (UnicodeEncodeError, OverflowError) as error:
-            # Texts may hold half a character, names may not: a database cannot search for it.
-            raise InputError(
-                f"a name, a key or a turn number in the files cannot be stored ({error}). "
-                "Fix it in the files; nothing was written."
-            ) from None
+        with _storable(), self._store.begin() as transaction:
+            transaction.put(self._completed.values())
+            transaction.put(self._stated.values())
+            transaction.add([*self._new_items.values(), *self._new])
 
     def _item(self, item: Item, batch: Batch) -> str:
         """Return the id under which an item is stored; what the store lacks of it is filled in."""
@@ -95,6 +95,11 @@ class Plan:
         stored = self._participants.setdefault(person.id, person)
         if stored is person:
             self._new.append(person)
+        elif not stored.scopes and not stored.scopes_basis and person.scopes:  # never stated until now
+            stated = stored.model_copy(update={"scopes": person.scopes, "scopes_basis": person.scopes_basis})
+            self._participants[person.id] = stated
+            self._stated[person.id] = stated
+            batch.notes.repaired("people whose scopes were not stated before: they are now")
         elif set(stored.scopes) != set(person.scopes):
             batch.notes.warn("people whose scopes the store holds otherwise: the stored scopes stay")
 
@@ -137,7 +142,14 @@ class Plan:
             if key is not None:
                 self._imports[key] = given.id
             added.append(conversation)
-        self._new += [c.model_copy(update={"twin_of": names[c.twin_of]}) if c.twin_of in names else c for c in added]
+        added = [c.model_copy(update={"twin_of": names[c.twin_of]}) if c.twin_of in names else c for c in added]
+        for twin in added:
+            if twin.twin_of is not None and twin.twin_of not in self._conversations:
+                raise InputError(
+                    f"conversation {twin.id!r}: the conversation that it is a twin of, {twin.twin_of!r}, is neither in "
+                    "the files nor in the store. Import it too."
+                )
+        self._new += added
         self.counts["new"] += len(added)
         self.counts["already there"] += len(known)
         return names, known
@@ -260,6 +272,22 @@ class Plan:
             )
         if annotation.value is not None:
             scale.check(annotation.value)
+
+
+@contextmanager
+def _storable() -> Iterator[None]:
+    """Say what a database cannot hold: texts may have half a character, names may not; numbers have bounds."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"a name or key in the files holds half a character and cannot be stored: {error.object[:80]!r}. "
+            "Fix it in the files; nothing was written."
+        ) from None
+    except OverflowError as error:
+        raise InputError(
+            f"a turn number in the files cannot be stored ({error}). Fix it in the files; nothing was written."
+        ) from None
 
 
 def _rater_key(rater: Rater) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,7 +55,10 @@ def group(paths: Sequence[Path], format: str | None = None) -> list[tuple[Import
     if not paths:
         raise InputError("nothing to import: no path was given. Give a file or a folder.")
     groups: dict[str, tuple[Importer, list[Path]]] = {}
-    for path in dict.fromkeys(paths):
+    given: dict[str, Path] = {}
+    for path in paths:
+        given.setdefault(os.path.realpath(path), path)
+    for path in given.values():
         importer = by_name(format) if format else detect(path)
         if not path.exists():
             raise InputError(f"{path}: there is no such file or folder. Check the path.")

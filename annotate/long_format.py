@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Annotated, Any
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from annotate.schema import (
     Annotation,
@@ -51,11 +52,20 @@ MARKS: tuple[tuple[str, frozenset[str]], ...] = (
 )
 
 
+def _named(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is empty; give it a name")
+    return text
+
+
+Name = Annotated[str, AfterValidator(_named)]
+
+
 class ItemLine(BaseModel):
     """An item written out on a conversation's line."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    key: str
+    key: Name
     inputs: dict[str, Any] = Field(default_factory=dict)
     private: dict[str, Any] = Field(default_factory=dict)
     reference: dict[str, Any] = Field(default_factory=dict)
@@ -70,14 +80,14 @@ class ConversationLine(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    conversation: str | None = None
-    id: str | None = None
-    task: str
-    item: str | ItemLine
+    conversation: Name | None = None
+    id: Name | None = None
+    task: Name
+    item: Name | ItemLine
     item_id: str | None = None
-    person: str | None = None
-    participant: str | None = None
-    assistant: str
+    person: Name | None = None
+    participant: Name | None = None
+    assistant: Name
     origin: Origin = "human"
     turns: tuple[dict[str, Any], ...]
     documents: tuple[dict[str, Any], ...] = ()
@@ -110,7 +120,11 @@ def kind_of(line: dict[str, Any]) -> str | None:
 
 def body(noun: Noun) -> dict[str, Any]:
     """Return a noun as JSON values, without what is at its default."""
-    return noun.model_dump(mode="json", exclude_defaults=True)
+    try:
+        return noun.model_dump(mode="json", exclude_defaults=True)
+    except UnicodeEncodeError:  # a lone surrogate in the name of a key
+        plain: dict[str, Any] = json.loads(json.dumps(noun.model_dump(exclude_defaults=True), default=str))
+        return plain
 
 
 def conversation_line(

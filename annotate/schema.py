@@ -248,6 +248,8 @@ class Scale(Noun):
     def _check(self) -> Self:
         if self.level == "nominal" and not self.labels:
             raise ValueError(f"scale {self.name!r} is nominal and has no labels; list them in 'labels'")
+        if not all(math.isfinite(bound) for bound in (self.minimum, self.maximum) if bound is not None):
+            raise ValueError(f"scale {self.name!r}: a bound is a number; leave out 'minimum' or 'maximum' for none")
         if self.minimum is not None and self.maximum is not None and self.minimum >= self.maximum:
             raise ValueError(f"scale {self.name!r}: minimum {self.minimum} is not below maximum {self.maximum}")
         return self

@@ -50,7 +50,8 @@ class Consent:
             else:
                 twins.append((conversation.id, conversation.twin_of or ""))
         for identity, original in twins:
-            self._conversations[identity] = self._conversations.get(original, self._at_most("verbatim"))
+            # Of a person whose conversation is not here, nothing is known that would allow to share their twin.
+            self._conversations[identity] = self._conversations.get(original, "none") if original else most
 
     def conversation(self, identity: str | None) -> Sharing:
         """Return how much of a conversation may be shared."""
@@ -127,6 +128,9 @@ def profile_without_words(line: dict[str, Any], counts: Counter[str]) -> dict[st
         if line.get(part):
             counts["texts"] += sum("quote" in entry for entry in line[part])
             found[part] = [{name: value for name, value in entry.items() if name != "quote"} for entry in line[part]]
+    if line.get("preferences"):  # the answers say in free text what the person wanted, names included
+        counts["texts"] += len(line["preferences"])
+        found["preferences"] = [{**entry, "answer": ""} for entry in line["preferences"]]
     return found
 
 

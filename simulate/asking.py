@@ -69,11 +69,17 @@ class Voice:
         *,
         replicate: int = 0,
         usable: Callable[[Reply], bool] = lambda reply: bool(reply.text.strip()),
+        filled: str | None = None,
     ) -> Reply:
-        """Ask; where the reply cannot be used ask again, up to three times in all, each as a replicate of its own."""
+        """Ask; where the reply cannot be used ask again, up to three times in all, each as a replicate of its own.
+
+        `filled` names the text that must not be empty: an embedded model, which likes to leave it so, is held to one
+        from the second time on.
+        """
         for attempt in range(_ATTEMPTS):
+            held = _not_empty(schema, filled) if attempt and self.local and schema and filled else schema
             try:
-                reply = await self.ask(prompt, schema, replicate=replicate * _ATTEMPTS + attempt)
+                reply = await self.ask(prompt, held, replicate=replicate * _ATTEMPTS + attempt)
             except CallFailed as failed:
                 if failed.kind not in RETRYABLE_REPLIES or attempt == _ATTEMPTS - 1:
                     raise
@@ -83,6 +89,12 @@ class Voice:
         raise CallFailed(
             "empty", f"{self.purpose}: {_ATTEMPTS} replies had no content", retryable=True, call=reply.call
         )
+
+
+def _not_empty(schema: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the schema with one text that has at least two characters."""
+    text = {**schema["properties"][name], "minLength": 2}
+    return {**schema, "properties": {**schema["properties"], name: text}}
 
 
 def object_schema(properties: Mapping[str, dict[str, Any]]) -> dict[str, Any]:

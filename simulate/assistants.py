@@ -43,7 +43,11 @@ class SimulatedAssistant:
         """Return the reply; raises `CallFailed`."""
         schema = object_schema({"reply": self.voice.text()}) if self.voice.local else None
         reply = await self.voice.insist(
-            self.prompt(turns), schema, replicate=self.replicate, usable=lambda r: bool(_said(r).strip())
+            self.prompt(turns),
+            schema,
+            replicate=self.replicate,
+            filled="reply",
+            usable=lambda r: bool(_said(r).strip()),
         )
         return Move(_said(reply).strip(), calls=(reply.call,))
 

@@ -12,7 +12,7 @@ from annotate.schema import Annotation, Conversation, Profile, Scale, canonical_
 from annotate.store import Store
 from annotate.study import known_names
 from simulate.raters import prompt_name
-from simulate.task import Part, Task
+from simulate.task import Part, Task, shipped
 from simulate.users import STRATEGIES
 
 Kind = Literal["profile", "conversation", "annotation"]
@@ -47,6 +47,15 @@ class Plan:
     finished: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
 
+    def once(self) -> None:
+        """Keep one of cells that are the same: two names of one judge, two strategies that give the same."""
+        cells: dict[str, Planned] = {}
+        for cell in self.cells:
+            cells.setdefault(cell.id, cell)
+        if (more := len(self.cells) - len(cells)) > 0:
+            self.notes.append(f"{more:,} cells are named twice, and are done and counted once")
+        self.cells = list(cells.values())
+
     def open(self, kind: Kind | None = None) -> list[Planned]:
         """The cells still to do."""
         return [c for c in self.cells if c.id not in self.finished and kind in (None, c.kind)]
@@ -78,6 +87,8 @@ def check_run(config: StudyConfig, run: RunSection, *, twins: bool) -> None:
     for key, name in named:
         if name is not None:
             known_names(config.models, name, f"[run] {key}")
+    for name in run.per_task:
+        known_names(dict.fromkeys([*shipped(), *config.tasks]), name, "[run] per_task")
     needed = {"user": run.user, "assistant": run.assistant} if twins else {}
     for part, name in needed.items():
         if name is None and not (part == "assistant" and run.assistants):
@@ -97,7 +108,7 @@ class Planner:
     def plan(self, *, twins: bool = True, judge: bool = True) -> Plan:
         """Return the plan: profiles, then twins, then annotations."""
         check_run(self.config, self.run, twins=twins)
-        plan = Plan(self.run.name)
+        plan = Plan(self.run.name, notes=list(self._unused()))
         for task in self.tasks.values():
             chosen = self._chosen(task)
             if not chosen:
@@ -107,6 +118,7 @@ class Planner:
                 plan.cells += cells
                 if judge:
                     plan.cells += self._annotations(conversation, task, [c for c in cells if c.kind == "conversation"])
+        plan.once()
         plan.finished = finished(self.store, plan.cells)
         return plan
 
@@ -123,6 +135,7 @@ class Planner:
                 ]
                 plan.cells += self._annotations(conversation, task, twins)
                 plan.finished |= {twin.id for twin in twins}
+        plan.once()
         plan.finished |= finished(self.store, plan.cells)
         return plan
 
@@ -134,6 +147,14 @@ class Planner:
             plan.cells += [self._profile(c, task, task.file.parts) for c in self._chosen(task)]
         plan.finished = finished(self.store, plan.cells)
         return plan
+
+    def _unused(self) -> Iterator[str]:
+        """Say which names of [run] stand for nothing in the store, since a typing error there goes unseen."""
+        if self.run.assistants:
+            there = set(self.store.column(Conversation, "assistant", origin="human"))
+            for name in self.run.assistants:
+                if name not in there:
+                    yield f"[run.assistants] {name!r}: no conversation is with an assistant of that name"
 
     def _chosen(self, task: Task) -> list[Conversation]:
         limit = self.run.per_task.get(task.name, self.run.conversations)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import secrets
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,9 @@ from annotate.errors import ConfigError, nearest
 SHARED = Path(__file__).parent / "templates"
 _FRONT = re.compile(r"\A\+\+\+\n(.*?)\n\+\+\+\n", re.DOTALL)
 _ROLE = re.compile(r"^=== (system|user|assistant)$", re.MULTILINE)
+# In place of the === of a template: what somebody said may hold that line too, and must not begin a message.
+_MARK = f"=== {secrets.token_hex(8)} "
+_MARKED = re.compile(rf"^{_MARK}(system|user|assistant)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -31,11 +35,11 @@ class Prompt:
 
 
 class _Loader(FileSystemLoader):
-    """Loads templates without their front matter."""
+    """Loads templates without their front matter, and with the beginnings of their messages marked."""
 
     def get_source(self, environment: Environment, template: str) -> tuple[str, str, Any]:
         source, path, fresh = super().get_source(environment, template)
-        return _FRONT.sub("", source), path, fresh
+        return _ROLE.sub(rf"{_MARK}\1", _FRONT.sub("", source)), path, fresh
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,7 @@ def _front(path: Path) -> dict[str, Any]:
 
 
 def _messages(text: str, path: Path) -> tuple[dict[str, str], ...]:
-    parts = _ROLE.split(text)
+    parts = _MARKED.split(text)
     if len(parts) < 3:
         raise ConfigError(f"{path}: has no message. Begin one with a line '=== system' or '=== user'.")
     pairs = zip(parts[1::2], parts[2::2], strict=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from annotate.config import RunSection, StudyConfig
-from annotate.errors import BudgetError
+from annotate.errors import BudgetError, ModelError
 from annotate.schema import (
     Cell,
     Conversation,
@@ -26,7 +26,7 @@ from annotate.store import Store
 from simulate.asking import Stopped, Voice, cost_of
 from simulate.assistants import DocumentKeeper, SimulatedAssistant
 from simulate.dialogue import converse
-from simulate.llm import CallFailed, Gateway
+from simulate.llm import CallFailed, Gateway, as_model_error
 from simulate.plan import ORDERS, Plan, Planned, Planner, scales_of
 from simulate.profiles import Extractor, person_length_range
 from simulate.raters import SimulatedRater
@@ -139,6 +139,8 @@ class Runner:
                 nouns = await self._do(cell)
             except CallFailed as failed:
                 self._failed(cell, failed)
+                if ended := self._hopeless(failed):  # every further call would fail in the same way
+                    raise ended from None
                 return
             except Stopped:
                 return
@@ -171,6 +173,11 @@ class Runner:
         self.summary.failed += 1
         self.progress.failed += 1
         self.observe(self.progress)
+
+    def _hopeless(self, failed: CallFailed) -> ModelError | None:
+        """Return the error that ends the run where its model cannot be used at all: a wrong key, name or setting."""
+        named = [(name, model) for name, model in self.config.models.items() if model.model == failed.call.model]
+        return as_model_error(failed, *named[0]) if named else None
 
     async def _do(self, cell: Planned) -> list[Noun]:
         conversation = self._conversation(cell.source)

@@ -138,21 +138,26 @@ def shipped() -> list[str]:
 def load_task(name: str, declared: Mapping[str, TaskConfig], base: Path) -> Task:
     """Load a task by name: declared in `[tasks.NAME]` with a path from `base`, or shipped; raises `ConfigError`."""
     config = declared.get(name, TaskConfig())
-    folder = (base / config.path) if config.path else SHIPPED / name
-    path = folder / "task.toml"
-    if not path.is_file():
-        known = sorted({*shipped(), *declared})
-        if config.path:
-            raise ConfigError(f"{path}: task {name!r} has no task.toml there. Check [tasks.{name}] path.")
+    if not has_folder(name, declared):
+        known = sorted(task for task in {*shipped(), *declared} if has_folder(task, declared))
         raise ConfigError(
             f"task {name!r} is not known{nearest(name, known)} Known: {', '.join(known)}; "
             f'declare another with [tasks.{name}] path = "…".'
         )
+    folder = (base / config.path) if config.path else SHIPPED / name
+    path = folder / "task.toml"
+    if not path.is_file():
+        raise ConfigError(f"{path}: task {name!r} has no task.toml there. Check [tasks.{name}] path.")
     raw: dict[str, Any] = load_toml(path)
     file = check(TaskFile, raw, path)
     if file.name != name:
         raise ConfigError(f"{path}: says name = {file.name!r}, but the study calls it {name!r}. Make them equal.")
     return Task(folder, file, config.group_by if config.group_by is not None else file.group_by)
+
+
+def has_folder(name: str, declared: Mapping[str, TaskConfig]) -> bool:
+    """Whether a task of this name is shipped, or declared with a path; a name alone never leads to another folder."""
+    return name in shipped() or bool(declared.get(name, TaskConfig()).path)
 
 
 def load_tasks(names: list[str], declared: Mapping[str, TaskConfig], base: Path) -> dict[str, Task]:

@@ -113,6 +113,7 @@ class SimulatedUser:
             self.prompt(turns, document),
             self.schema(not turns),
             replicate=self.replicate,
+            filled="message",
             usable=lambda r: bool(_said(r, "message").strip()) or _done(r),
         )
         return Move(

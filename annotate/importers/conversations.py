@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from annotate.errors import InputError, nearest
@@ -114,6 +115,10 @@ class ConversationReader:
             raise InputError(f"{where}: has no 'conversation', a name for the conversation. Add it.")
         if name in self.by_name:
             raise InputError(f"{where}: conversation {name!r} stands twice. Give each its own name.")
+        if not line.turns and line.id is None:  # an export may hold one that was only just begun
+            raise InputError(f"{where}: conversation {name!r} has no turns. Add what was said, or remove the line.")
+        if not isinstance(correct := line.outcome.get("correct"), (bool, NoneType)):
+            raise InputError(f"{where}: key 'outcome.correct' is true, false or null (it is {correct!r}). Change it.")
         participant = self._people.meet(line, where)
         turns, thumbs = self._turns(line, where)
         conversation = Conversation(

@@ -70,6 +70,11 @@ def _files(path: Path, batch: Batch) -> list[tuple[str, Path]]:
         return [(kind, path)]
     _check_manifest(path)
     found = [(name, path / f"{name}.jsonl") for name in FILES if (path / f"{name}.jsonl").is_file()]
+    if not found:
+        raise InputError(
+            f"{path}: holds no file of the format. Known: {', '.join(f'{name}.jsonl' for name in FILES)}; "
+            "see docs/formats.md."
+        )
     others = {file.name for file in path.glob("*.jsonl")} - {file.name for _, file in found}
     for name in sorted(others):
         batch.notes.warn(f"file {name}: no part of the format, not read")

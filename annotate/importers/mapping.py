@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -243,7 +244,7 @@ def as_number(value: Any) -> int | float | None:
         if not re.fullmatch(r"[+-]?(\d{1,30}\.\d*|\.\d+)([eE][+-]?\d{1,2})?", text):
             return None
         value = float(text)
-    if not isinstance(value, (int, float)):
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 

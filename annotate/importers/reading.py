@@ -118,7 +118,7 @@ class Decoder:
 
     def _too_deep(self) -> InputError:
         return InputError(
-            f"{self.where}: is nested too deeply to be read (more than {_DEEPEST} brackets in each other). Export it again."
+            f"{self.where}: is nested too deeply to be read (over {_DEEPEST} brackets in each other). Export it again."
         )
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:

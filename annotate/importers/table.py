@@ -169,7 +169,7 @@ class _Reader:
         thumbs = []
         for column, name in self._map.ratings.items():
             value = row.get(column)
-            if value is None or value == "":
+            if _text(value) in (None, ""):
                 continue
             scale = self._scales[name]
             parsed = _parse(value, scale, where)
@@ -190,6 +190,10 @@ class _Reader:
     def _build(self, name: str, chat: _Chat) -> None:
         batch = self._batch
         turns, thumbs = self._turns(chat)
+        if not turns:
+            raise InputError(
+                f"{chat.where}: conversation {name!r} has no message in any row. Fill its cells, or remove its rows."
+            )
         task, key = chat.facts["task"], chat.facts["item"]
         person = self._person(chat.facts["person"])
         item = Item(id=item_id(task, key), task=task, key=key)

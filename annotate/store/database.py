@@ -62,7 +62,7 @@ class Transaction:
             shelf = SHELVES[kind]
             statement = opening.insert_or_ignore(self._connection.dialect.name, shelf.table)
             for noun in batch:
-                added += max(self._connection.execute(statement, _row(shelf, noun)).rowcount, 0)
+                added += len(self._connection.execute(statement, _row(shelf, noun)).all())
         return added
 
     def put(self, nouns: Iterable[Noun]) -> None:
@@ -85,6 +85,9 @@ class Store:
     def __init__(self, engine: Engine, url: str) -> None:
         self.engine = engine
         self.url = url
+        file = opening.file_of(engine.url)
+        self._file = file.absolute() if file else None
+        self._identity = self._found()
 
     @classmethod
     def open(cls, url: str, *, create: bool = True) -> Store:
@@ -110,19 +113,32 @@ class Store:
     @contextmanager
     def begin(self) -> Iterator[Transaction]:
         """Begin a transaction: committed at the end of the block, undone if it raises."""
+        if self._found() != self._identity:
+            raise StoreError(
+                f"store {opening.shown(self.url)}: was removed or replaced while it was open, so what this step says "
+                "would be lost. Put it back, or begin anew; nothing of this step was written."
+            )
         with self._translated(), self.engine.begin() as connection:
             yield Transaction(connection)
+
+    def _found(self) -> tuple[int, int] | None:
+        """Return what the file is known by; a file that was removed takes what is written, and it is lost."""
+        try:
+            facts = self._file.stat() if self._file else None
+        except OSError:
+            return None
+        return (facts.st_dev, facts.st_ino) if facts else None
 
     def get(self, kind: type[N], identity: str) -> N | None:
         """Return one noun by its id, or None."""
         found = self.select(kind, id=identity)
         return found[0] if found else None
 
-    def select(self, kind: type[N], **filters: Any) -> list[N]:
+    def select(self, kind: type[N], /, **filters: Any) -> list[N]:
         """Return nouns in order of insertion; filters are equal to a value, None, or one of a list."""
         return list(self.iterate(kind, **filters))
 
-    def iterate(self, kind: type[N], *, chunk: int = _CHUNK, **filters: Any) -> Iterator[N]:
+    def iterate(self, kind: type[N], /, *, chunk: int = _CHUNK, **filters: Any) -> Iterator[N]:
         """Yield nouns in order of insertion, `chunk` at a time, so that memory stays bounded."""
         table, last = SHELVES[kind].table, 0
         while True:
@@ -132,21 +148,30 @@ class Store:
                 rows = connection.execute(query).all()
             for seq, body in rows:
                 last = seq
-                yield decode(kind, body)
+                yield self._decoded(kind, body, seq)
             if len(rows) < chunk:
                 return
 
-    def count(self, kind: type[Noun], **filters: Any) -> int:
+    def _decoded(self, kind: type[N], body: str, seq: int) -> N:
+        try:
+            return decode(kind, body)
+        except ValueError as error:
+            raise StoreError(
+                f"store {opening.shown(self.url)}: record {seq} of {SHELVES[kind].table.name} cannot be read "
+                f"({str(error).splitlines()[0]}). It was changed by another program or is damaged; go back to a copy."
+            ) from None
+
+    def count(self, kind: type[Noun], /, **filters: Any) -> int:
         """Return how many there are."""
         table = SHELVES[kind].table
         with self._translated(), self.engine.connect() as connection:
             return int(connection.execute(_where(select(func.count()), table, filters).select_from(table)).scalar_one())
 
-    def ids(self, kind: type[Noun], **filters: Any) -> set[str]:
+    def ids(self, kind: type[Noun], /, **filters: Any) -> set[str]:
         """Return the ids."""
         return set(self.column(kind, "id", **filters))
 
-    def column(self, kind: type[Noun], name: str, **filters: Any) -> list[Any]:
+    def column(self, kind: type[Noun], name: str, /, **filters: Any) -> list[Any]:
         """Return one key column, in order of insertion, without reading the bodies."""
         table = SHELVES[kind].table
         query = _where(select(table.c[name]), table, filters).order_by(table.c.seq)

@@ -20,6 +20,7 @@ from annotate.store.tables import VERSION
 
 _LOCK_NUMBER = 8_231_977  # any constant: names the migration among PostgreSQL's advisory locks
 _BUSY_SECONDS = 30
+_DRIVERS = ("sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg")
 
 
 def shown(url: str) -> str:
@@ -34,9 +35,13 @@ def shown(url: str) -> str:
 def open_engine(url: str, *, create: bool) -> Engine:
     """Return an engine on a store that is at the present version."""
     parsed = _parse(url)
-    path = Path(parsed.database) if _is_sqlite(parsed) and parsed.database and parsed.database != ":memory:" else None
-    if path is not None:
-        _check_path(path, create)
+    path = file_of(parsed)
+    try:
+        if path is not None:
+            _check_path(path, create)
+    except (OSError, ValueError) as error:  # no permission to look, a name that is too long or holds a NUL
+        cause = getattr(error, "strerror", None) or error
+        raise StoreError(f"store {path}: cannot be opened ({cause}). Check the path and its permissions.") from None
     fresh = path is not None and not path.exists()  # only what this call made is ever removed
     try:
         engine = _engine(parsed)
@@ -55,6 +60,12 @@ def open_engine(url: str, *, create: bool) -> Engine:
         raise StoreError(f"store {shown(url)}: its driver is not installed ({error}).") from None
 
 
+def file_of(url: URL) -> Path | None:
+    """Return the file of a SQLite store; None for one in memory or on a server."""
+    kept = _is_sqlite(url) and url.database and url.database != ":memory:"
+    return Path(str(url.database)) if kept else None
+
+
 def remedy(error: Exception) -> str:
     """Return what to do about a failure of the database."""
     cause = str(getattr(error, "orig", error)).lower()
@@ -70,15 +81,15 @@ def remedy(error: Exception) -> str:
 
 
 def insert_or_ignore(dialect: str, table: Table) -> Any:
-    """Return an INSERT that leaves out rows whose identity is already there."""
+    """Return an INSERT that leaves out rows whose identity is there; its result has one row for each new one."""
     if dialect == "postgresql":
         from sqlalchemy.dialects.postgresql import insert as pg_insert
 
-        return pg_insert(table).on_conflict_do_nothing()
+        return pg_insert(table).on_conflict_do_nothing().returning(table.c.seq)
     if dialect == "sqlite":
         from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
-        return sqlite_insert(table).on_conflict_do_nothing()
+        return sqlite_insert(table).on_conflict_do_nothing().returning(table.c.seq)
     raise StoreError(f"a store on {dialect!r} is not supported. Use sqlite:///PATH or postgresql+psycopg://….")
 
 
@@ -94,8 +105,23 @@ def _parse(url: str) -> URL:
             "Write sqlite:///PATH, or postgresql+psycopg://…."
         ) from None
     except ImportError:
+        if not url.startswith("postgresql"):
+            raise _unsupported(url) from None
         raise MissingExtraError("postgres", "a PostgreSQL store") from None
+    if parsed.drivername not in _DRIVERS:
+        raise _unsupported(url)
     return parsed.set(drivername="postgresql+psycopg") if parsed.drivername == "postgresql" else parsed
+
+
+def _unsupported(url: str) -> StoreError:
+    return StoreError(
+        f"a store on {url.partition('://')[0]!r} is not supported. Use sqlite:///PATH or postgresql+psycopg://…."
+    )
+
+
+def _masked(url: str) -> str:
+    """Return a text that is no URL without what may be a password in it."""
+    return re.sub(r"(?<=//)[^/]*@", "***@", url)
 
 
 def _is_sqlite(url: URL) -> bool:

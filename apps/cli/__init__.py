@@ -14,7 +14,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "init": ("apps.cli.init", "Make a study folder."),
     "check": ("apps.cli.check", "Say what is wrong or missing: study, keys, servers, one model."),
     "status": ("apps.cli.status", "What the study holds, and what comes next."),
-    "model": ("apps.cli.model", "The embedded model: pull, list, serve."),
+    "model": ("apps.cli.model", "The embedded model: pull, list."),
     "demo": ("apps.cli.demo", "The whole chain on the demo study: no key, no network."),
     "import": ("apps.cli.importing", "Read conversations and ratings into the study."),
     "export": ("apps.cli.exporting", "Write the study as JSONL, CSV or Parquet, within what people consented to."),
@@ -99,6 +99,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:  # a path that may not be looked at, a name that is too long, a full disk
+        place = f"{error.filename}: " if error.filename else ""
+        _complain(f"{place}{error.strerror or error}. Check the path, its permissions and the free space.", words)
+        sys.exit(2)
 
 
 def _complain(sentence: str, words: Sequence[str]) -> None:

@@ -66,7 +66,7 @@ def extras() -> dict[str, bool]:
 
 def _study(study: Study, problems: list[str]) -> list[str]:
     """Check tasks, store and models; append what is wrong."""
-    from annotate.errors import UserCalError
+    from annotate.errors import MissingExtraError, UserCalError
     from simulate.llm import preflight
     from simulate.plan import check_run, strategies_of
     from simulate.task import load_task, shipped
@@ -90,6 +90,8 @@ def _study(study: Study, problems: list[str]) -> list[str]:
     for name, config in study.config.models.items():
         try:
             preflight({name: config})
+            if config.model.startswith("local/") and not extras()["local"]:
+                raise MissingExtraError("local", f"model {name!r} ({config.model})")
             lines.append(row("model", f"{name} = {config.model}: can be asked"))
         except UserCalError as error:
             problems.append(str(error))
@@ -97,11 +99,12 @@ def _study(study: Study, problems: list[str]) -> list[str]:
 
 
 def _model(name: str, study: Study | None, as_json: bool) -> int:
-    from simulate.llm import probe
+    from simulate.llm import preflight, probe
 
     declared = study.config.models if study else {}
     config = declared.get(name) or ModelConfig(model=name)
     label = name if name in declared else name.rsplit("/", 1)[-1].replace(".", "-").replace(":", "-")
+    preflight({label: config})
     result = asyncio.run(probe(label, config))
     price = "price unknown" if result.cost_usd is None else f"${result.cost_usd:.4f}"
     shown = [

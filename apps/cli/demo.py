@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +15,7 @@ from typing import Any
 
 import click
 
-from annotate.errors import StudyError
+from annotate.errors import MissingExtraError, StudyError
 from annotate.study import Study
 from apps.cli.options import answer, json_option, row, shown_path
 
@@ -68,10 +70,9 @@ seed = 7
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    default="usercal-demo",
-    show_default=True,
     metavar="DIR",
-    help="The folder of the demo study; an earlier demo there is replaced (with --live: gone on with).",
+    help="The folder of the demo study (else ./usercal-demo, or ./usercal-demo-live); an earlier recorded demo there "
+    "is replaced, a live one is gone on with.",
 )
 @click.option(
     "--calls",
@@ -82,13 +83,16 @@ seed = 7
 )
 @click.option("--open/--no-open", "show", default=False, help="Open the report in the browser.")
 @json_option
-def command(live: bool, out: Path, calls: int, show: bool, as_json: bool) -> int:
+def command(live: bool, out: Path | None, calls: int, show: bool, as_json: bool) -> int:
     """The whole chain on the demo study: import, profiles, twins, ratings, realism, report.
 
     The study is 12 conversations written by the authors of UserCal. Without --live the model's replies are recorded
     ones of the embedded model: no key, no network, under a minute.
     """
     began = time.monotonic()
+    out = out or Path("usercal-demo-live" if live else "usercal-demo")
+    if live and importlib.util.find_spec("xllamacpp") is None:
+        raise MissingExtraError("local", "demo --live")
     say = _Sayer(as_json)
     say(_opening(live))
     study = make_study(out, live)
@@ -110,18 +114,29 @@ def command(live: bool, out: Path, calls: int, show: bool, as_json: bool) -> int
     say(row("  report", f"{shown_path(paths['html'])}    {seconds:.0f} s in all"))
     if show:
         click.launch(str(paths["html"]))
-    following = [
-        ("usercal demo --live", "the same with the embedded model on this machine (about 8 min, 93 MB once)"),
-        ("usercal init DIR", "your own study"),
-        ("usercal check", "which of your keys and servers work"),
+    following = [] if live else [(_live_command(), "the same with the embedded model here (about 8 min, 93 MB once)")]
+    following += [
+        (f"{_program()} init DIR", "your own study"),
+        (f"{_program()} check", "which of your keys and servers work"),
     ]
     facts |= {
         "lines": {line.label: line.text for line in lines},
         "seconds": seconds,
         "report": {kind: str(path) for kind, path in paths.items()},
     }
-    answer(as_json, facts, [], following[1:] if live else following)
+    answer(as_json, facts, [], following)
     return code
+
+
+def _program() -> str:
+    """How the command is called from here: by its name, or by its place where it is not on the PATH."""
+    return "usercal" if shutil.which("usercal") else shown_path(Path(sys.prefix) / "bin" / "usercal").removeprefix("./")
+
+
+def _live_command() -> str:
+    if importlib.util.find_spec("xllamacpp") is not None:
+        return f"{_program()} demo --live"
+    return "make demo LIVE=1" if Path("Makefile").is_file() and shutil.which("make") else "python demo.py --live"
 
 
 def _opening(live: bool) -> str:
@@ -159,7 +174,10 @@ def make_study(out: Path, live: bool, concurrency: int = 64) -> Study:
             raise StudyError(
                 f"{out}: is not empty and no earlier demo; it was left as it is. Choose another with --out."
             )
-        if live and (out / MARK).read_text("utf-8") == "live":
+        earlier = (out / MARK).read_text("utf-8")
+        if earlier == "live" and not live:
+            raise StudyError(f"{out}: holds a live demo; it was left as it is. Choose another folder with --out.")
+        if live and earlier == "live":
             return Study.open(out)
         for path in out.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()

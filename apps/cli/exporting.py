@@ -28,14 +28,14 @@ def command(format_name: str, target: Path, force: bool, folder: Path | None, st
     counts = ", ".join(f"{entry['records']:,} {name.rsplit('.', 1)[0]}" for name, entry in manifest["files"].items())
     held = manifest.get("withheld", {})
     lines = [row("wrote", f"{shown_path(target)}: {counts}")]
-    if any(held.values()):
-        lines.append(
-            row(
-                "withheld",
-                "; ".join(f"{n:,} {what.replace('_', ' ')}" for what, n in held.items() if n)
-                + "  (no consent to share them)",
-            )
-        )
+    replaced = {what: n for what, n in held.items() if what.endswith("_replaced") and n}
+    kept_back = {what: n for what, n in held.items() if what not in replaced and n}
+    if kept_back:
+        said = "; ".join(f"{n:,} {what.replace('_', ' ')}" for what, n in kept_back.items())
+        lines.append(row("withheld", f"{said}  (no consent to share them)"))
+    if replaced:
+        said = "; ".join(f"{n:,} {what.removesuffix('_replaced')}" for what, n in replaced.items())
+        lines.append(row("replaced", f"{said}, which {format_name} cannot hold"))
     answer(
         as_json,
         {"directory": str(target), **manifest},

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
-from annotate.study import CONFIG, KEY, Study
+from annotate.study import CONFIG, KEY, Study, alone
 from apps.cli.options import answer, json_option, row, shown_path, study_options
 
 MADE = (CONFIG, KEY, ".gitignore", "store.db", "store.db-wal", "store.db-shm")
@@ -37,7 +39,7 @@ def command(
 
     Twice gives the same store, and says so. Where there is no study yet, one is made in the current folder.
     """
-    from annotate.errors import InputError, UserCalError
+    from annotate.errors import InputError
     from annotate.importers.mapping import NeedsMap
     from annotate.imports import import_paths
 
@@ -48,10 +50,8 @@ def command(
     for path in paths:
         if not path.exists():
             raise InputError(f"{path}: there is no such file or folder. Check the path.")
-    before = {name: _content(Path.cwd() / name) for name in MADE}
-    study, made = _study(folder, store)
     try:
-        with study.open_store() as opened:
+        with _study(folder, store) as (study, made), study.open_store() as opened:
             summary = import_paths(
                 opened,
                 paths,
@@ -62,15 +62,14 @@ def command(
                 scopes_basis=study.config.study.scopes_basis,
                 scales=study.config.scales,
             )
-    except UserCalError as error:
-        if made:
-            _undo(study, before)
-        if isinstance(error, NeedsMap) and not as_json:
-            click.echo(error.sentence, err=True)
-            click.echo(error.guess.rstrip())  # alone on stdout, so that > map.toml makes the file
-            return 2
-        raise
-    lines = ([row("study", f"made {shown_path(study.folder / CONFIG)}")] if made else []) + list(summary.lines())
+    except NeedsMap as error:
+        if as_json:
+            raise
+        click.echo(error.sentence, err=True)
+        click.echo(error.guess.rstrip())  # alone on stdout, so that > map.toml makes the file
+        return 2
+    hints = _hints(study)
+    lines = ([row("study", f"made {shown_path(study.folder / CONFIG)}")] if made else []) + [*summary.lines(), *hints]
     answer(
         as_json,
         {**summary.to_dict(), "study_made": made},
@@ -83,11 +82,42 @@ def command(
     return 0
 
 
-def _study(folder: Path | None, store: str | None) -> tuple[Study, bool]:
-    if folder is not None:
-        return Study.open(folder, store), False
-    found = Study.find(Path.cwd(), store)
-    return (found, False) if found else (Study.create(Path.cwd(), store=store), True)
+def _hints(study: Study) -> list[str]:
+    """Say now what would otherwise be found out later: consent that is not stated, tasks that have no folder."""
+    from annotate.schema import Conversation, Participant
+    from simulate.task import has_folder
+
+    hints = []
+    with study.open_store() as opened:
+        silent = sum(not p.scopes for p in opened.iterate(Participant, kind="human"))
+        tasks = sorted(set(opened.column(Conversation, "task", origin="human")))
+    if silent:
+        hints.append(row("consent", f"not stated for {silent:,} people: an export leaves them out. Set [study] scopes "
+                                    "in study.toml and import again."))  # fmt: skip
+    hints += [row("task", f"{name!r} has no folder yet: report works, twins need one (docs/add-a-task.md).")
+              for name in tasks if not has_folder(name, study.config.tasks)]  # fmt: skip
+    return hints
+
+
+@contextmanager
+def _study(folder: Path | None, store: str | None) -> Iterator[tuple[Study, bool]]:
+    """Yield the study and whether it was made for this import; one that was is taken back if the import fails.
+
+    Imports into one folder wait for each other, so that none takes back what another has just written.
+    """
+    found = None if folder else Study.find(Path.cwd(), store)
+    with alone(folder or (found.folder if found else Path.cwd())):
+        study = Study.open(folder, store) if folder else Study.find(Path.cwd(), store)
+        if study is not None:
+            yield study, False
+            return
+        before = {name: _content(Path.cwd() / name) for name in MADE}
+        study = Study.create(Path.cwd(), store=store)
+        try:
+            yield study, True
+        except BaseException:
+            _undo(study, before)
+            raise
 
 
 def _content(path: Path) -> bytes | None:

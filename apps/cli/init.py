@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -18,7 +19,7 @@ def command(folder: Path, name: str | None, as_json: bool) -> None:
     """Make a study FOLDER with study.toml, a key for pseudonyms, and an empty store."""
     study = Study.create(folder, name)
     study.open_store().close()
-    into = "" if folder == Path() else f"cd {folder} && "
+    into = "" if folder == Path() else f"cd {shlex.quote(str(folder))} && "
     answer(
         as_json,
         {"study": study.config.study.name, "folder": str(folder)},

@@ -70,7 +70,7 @@ def shown_path(path: Path) -> str:
         relative = path.resolve().relative_to(Path.cwd().resolve())
     except ValueError:
         return str(path)
-    return f"./{relative}"
+    return "." if relative == Path() else f"./{relative}"
 
 
 def row(label: str, text: str) -> str:

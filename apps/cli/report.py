@@ -71,11 +71,13 @@ def write_report(
     from calibrate.report.document import to_json
     from calibrate.report.html import to_html
     from calibrate.report.markdown import to_markdown
-    from simulate.task import load_tasks
+    from simulate.task import has_folder, load_tasks
 
     with study.open_store(create=False) as opened:
         frames = read_frames(opened)
-    tasks = load_tasks(frames.tasks(), study.config.tasks, study.folder)
+    # What people said can be reported of any task; one without a folder is grouped as study.toml says.
+    named = [name for name in frames.tasks() if has_folder(name, study.config.tasks)]
+    tasks = load_tasks(named, study.config.tasks, study.folder)
     report = compose(
         frames,
         study.config,

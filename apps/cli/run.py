@@ -22,7 +22,8 @@ def command(
     """Extract profiles, let twins talk, have them rated, as CONFIG says (else the study's own [run]).
 
     Every call is recorded before it is used. After a kill or Ctrl-C the same command goes on and pays for nothing
-    again. Exit codes: 0 done, 1 some cells failed, 2 usage, 3 budget.
+    again. Exit codes: 0 done, 1 some cells failed, 2 usage, 3 budget, 130
+    stopped by Ctrl-C.
     """
     from apps.cli import work
     from simulate.ledger import StoreLedger

@@ -138,10 +138,17 @@ def execute(
     from simulate.runner import Runner
 
     async def work() -> tuple[Summary, dict[str, Any]]:
-        async with Gateway(
-            ledger, prices=study.config.prices, budget_usd=budget_usd, max_calls=max_calls, offline=offline
-        ) as gateway:
-            runner = Runner(planner, plan, gateway, observe=lambda progress: meter.show(progress, gateway))
+        gateway = Gateway(
+            ledger,
+            prices=study.config.prices,
+            budget_usd=budget_usd,
+            max_calls=max_calls,
+            offline=offline,
+            on_call=lambda _: meter.show(runner.progress, gateway),
+        )
+        runner = Runner(planner, plan, gateway, observe=lambda progress: meter.show(progress, gateway))
+        meter.show(runner.progress, gateway)
+        async with gateway:
             with _interruptible(runner.stop.set):
                 summary = await runner.execute()
             return summary, {
@@ -160,22 +167,27 @@ def execute(
 
 @contextlib.contextmanager
 def _interruptible(stop: Callable[[], None]) -> Any:
-    """The first Ctrl-C stops cleanly, the second at once."""
+    """The first Ctrl-C (or a request to end) stops cleanly, so that no paid reply is lost; the second at once."""
     loop = asyncio.get_running_loop()
+    asked = (signal.SIGINT, signal.SIGTERM)
 
     def first() -> None:
         stop()
-        loop.remove_signal_handler(signal.SIGINT)
+        click.echo("\nStopping when the calls under way have answered. Ctrl-C again stops now.", err=True)
+        for one in asked:
+            loop.remove_signal_handler(one)
 
     try:
-        loop.add_signal_handler(signal.SIGINT, first)
+        for one in asked:
+            loop.add_signal_handler(one, first)
     except (NotImplementedError, RuntimeError, ValueError):  # Windows, or not the main thread: Ctrl-C stops at once
         yield
         return
     try:
         yield
     finally:
-        loop.remove_signal_handler(signal.SIGINT)
+        for one in asked:
+            loop.remove_signal_handler(one)
 
 
 def plan_lines(plan: Plan) -> list[str]:
@@ -183,17 +195,14 @@ def plan_lines(plan: Plan) -> list[str]:
     counts = {label: plan.count(kind) for kind, label in KINDS}  # type: ignore[arg-type]
     total = sum(planned for _, planned in counts.values())
     done = sum(finished for finished, _ in counts.values())
-    return [
-        row(
-            "plan",
-            ", ".join(f"{planned:,} {label}" for label, (_, planned) in counts.items() if planned)
-            + f": {total:,} cells; {done:,} done before",
-        )
-    ]
+    if not total:
+        return [row("plan", "nothing: no conversation is chosen, or nothing is to be made of it")]
+    kinds = ", ".join(f"{planned:,} {label}" for label, (_, planned) in counts.items() if planned)
+    return [row("plan", f"{kinds}: {total:,} cells; {done:,} done before")]
 
 
 def outcome(summary: Summary, spending: dict[str, Any]) -> tuple[list[str], dict[str, Any], int]:
-    """Say what a run did; return lines, facts and the exit code (0 done, 1 some cells failed, 3 budget)."""
+    """Say what a run did; return lines, facts and the exit code (0 done, 1 some failed, 3 budget, 130 stopped)."""
     kinds: dict[str, int] = {}
     for failure in summary.failures:
         kinds[failure.kind] = kinds.get(failure.kind, 0) + 1
@@ -232,5 +241,5 @@ def outcome(summary: Summary, spending: dict[str, Any]) -> tuple[list[str], dict
         "failures": kinds,
         **{name: value for name, value in spending.items() if name != "spent"},
     }
-    code = 3 if summary.budget else 1 if summary.failed or summary.blocked or summary.stopped else 0
+    code = 130 if summary.stopped else 3 if summary.budget else 1 if summary.failed or summary.blocked else 0
     return lines, facts, code

@@ -228,7 +228,10 @@ def _people(person: ArrayLike, verdicts: Verdicts) -> NDArray[Any]:
 
 
 def _right(verdicts: Verdicts, people: NDArray[Any], spread: ClusterMean | Undefined, level: float) -> Estimate:
-    """Return the share of right verdicts: exact binomial test where each person gives one pair, else t over people."""
+    """Return the share of right verdicts: exact binomial test where each person gives one pair, else t over people.
+
+    Where all verdicts are alike there is no t: the test is exact, as if each person gave one pair.
+    """
     made = estimate(RIGHT, verdicts.score, cluster=people, level=level, target=TARGET)
     counts = {"pairs": verdicts.pairs, "missing": verdicts.missing, "tied": verdicts.tied, "right": verdicts.right}
     if not made.defined:
@@ -237,10 +240,14 @@ def _right(verdicts: Verdicts, people: NDArray[Any], spread: ClusterMean | Undef
     if _one_pair_each(people):
         decided = verdicts.scored - verdicts.tied
         p, test = binomial_test(verdicts.right, decided), f"exact binomial, {decided} decided pairs"
-    elif isinstance(spread, Undefined):
-        p, test = spread, ""
-    else:
+    elif isinstance(spread, ClusterMean):
         p, test = spread.p_value(CHANCE), f"t over people, {spread.df} df"
+    elif made.value in (0.0, 1.0):
+        given = cluster_codes(people)[1]
+        p = binomial_test(int(made.value) * given, given)
+        test = f"exact binomial, {given} people as if of one pair each"
+    else:
+        p, test = spread, ""
     test = f"none: {p.reason}" if isinstance(p, Undefined) else test
     update = {"extra": {**made.extra, **counts, "test": test}, "p_value": None if isinstance(p, Undefined) else p}
     return made.model_copy(update=update)

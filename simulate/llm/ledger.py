@@ -139,7 +139,8 @@ def write_recording(calls: Iterable[Call], path: Path | str) -> int:
     for call in calls:
         if call.key not in kept or kept[call.key].failure is not None:
             request = {name: value for name, value in call.request.items() if name != "messages"}
-            kept[call.key] = call.model_copy(update={"request": request})
+            sent = {name: value for name, value in call.sent.items() if name != "api_base"}  # of this machine alone
+            kept[call.key] = call.model_copy(update={"request": request, "sent": sent})
     lines = [call.model_dump_json(exclude={"recorded"}) for call in kept.values()]
     body = "".join(line + "\n" for line in lines).encode()
     path.write_bytes(gzip.compress(body, mtime=0) if path.suffix == ".gz" else body)

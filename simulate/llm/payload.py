@@ -110,7 +110,7 @@ def _without_control(message: dict[str, str]) -> dict[str, str]:
 
 
 def _held(payload: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    """Hold an embedded model to a schema by a grammar: tighter than `response_format`, at half the tokens."""
+    """Hold an embedded model to a schema by a grammar: tighter than `response_format`, at fewer tokens."""
     from simulate.local import json_grammar
 
     payload["grammar"] = json_grammar(schema)

@@ -370,7 +370,7 @@ def test_an_unknown_format_is_refused(store: Store, tmp_path: Path) -> None:
 # --- any study -------------------------------------------------------------------------------------------------------
 
 TEXT = st.text(st.characters(codec=None), max_size=12)  # lone surrogates too
-NAME = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=8)
+NAME = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=8).filter(str.strip)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**80), 2**80) | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),

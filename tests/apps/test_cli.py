@@ -119,6 +119,11 @@ def test_an_export_without_consent_says_what_it_holds_back(call, tmp_path: Path)
     said = call("export", "jsonl", "out")
     assert said.code == 0 and "no consent" in said.out and "3" in said.out
     assert "hi 1" not in "".join(p.read_text("utf-8") for p in (tmp_path / "out").iterdir())
+    toml = (tmp_path / "study.toml").read_text()
+    stated = '[study]\nscopes = ["take_part", "share_verbatim"]\nscopes_basis = "form 1"'
+    (tmp_path / "study.toml").write_text(toml.replace("[study]", stated, 1))
+    assert "consent " not in call("import", "chats.jsonl").out
+    assert "3 conversations" in call("export", "jsonl", "out", "--force").out
 
 
 def test_import_makes_a_study_where_there_is_none_and_takes_it_back_when_it_fails(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

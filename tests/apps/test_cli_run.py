@@ -152,6 +152,18 @@ def test_a_server_that_is_down_is_exit_code_1_and_the_same_command_mends_it(
     assert call("run") == 0
 
 
+def test_a_key_that_is_turned_down_ends_the_run_with_one_sentence(
+    study: Path, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.status = 401
+    capsys.readouterr()
+    assert call("run") == 2
+    said = capsys.readouterr()
+    assert "turned the key down" in said.err.splitlines()[-1] and "Traceback" not in said.err and len(server.asked) < 20
+    server.status = 200
+    assert call("run") == 0
+
+
 def test_the_key_is_nowhere(study: Path, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     call("run", "--calls", "5")
     call("export", "jsonl", "out")

@@ -31,7 +31,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_recorded_demo_runs_whole_and_says_what_it_is(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("demo", "--no-open") == 0
     said = capsys.readouterr().out
-    for words in ("written by us (not human data)", "recorded from local/smollm2", "12 conversations, 9 people", "alignment",
+    for words in ("written by us (not human data)", "recorded from local/smollm2", "12 conversations, 9 people",
+                  "alignment",
+                 
                   "Spearman ρ", "n = ", "realism", "Turing", "report", "Next:"):  # fmt: skip
         assert words in said, said
     assert (here / "usercal-demo" / "report.html").stat().st_size > 50_000

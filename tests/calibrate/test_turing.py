@@ -90,6 +90,16 @@ def test_people_who_give_several_pairs_get_a_t_test() -> None:
     assert result.needed_pairs_strict == pytest.approx(700 * effect, rel=0.05)
 
 
+@pytest.mark.parametrize(("people", "p"), [("aaaa", 1.0), ("aabb", 0.5), ("aabbccddeeff", 0.03125)])
+def test_unanimous_verdicts_count_each_person_once_in_the_test(people: str, p: float) -> None:
+    for verdict, value in ((RIGHT, 1.0), (WRONG, 0.0)):
+        right = turing(judged(*[verdict] * len(people)), list(people)).right
+        assert (right.value, right.p_value) == (value, pytest.approx(p))
+        assert "as if of one pair each" in str(right.extra["test"])
+    undecided = turing(judged(*[RIGHT, WRONG] * 3), list("aabbcc")).right  # every person one half: no spread, no test
+    assert undecided.p_value is None
+
+
 def test_the_bias_of_the_distance_is_that_of_the_protocol() -> None:
     assert null_deviation(427)[0] == pytest.approx(1.9, abs=0.05)
     assert null_deviation(51)[0] == pytest.approx(5.6, abs=0.05)
