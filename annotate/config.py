@@ -243,6 +243,6 @@ def _allowed(model: type[BaseModel], loc: tuple[Any, ...]) -> list[str]:
         fields = getattr(here, "model_fields", {})
         if step in fields:
             here = fields[step].annotation
-            if getattr(here, "__origin__", None) is dict:
-                here = here.__args__[1]
+            if (origin := getattr(here, "__origin__", None)) in (dict, tuple):
+                here = here.__args__[1 if origin is dict else 0]
     return sorted(getattr(here, "model_fields", {}))

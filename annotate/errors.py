@@ -7,6 +7,7 @@ UserCalError                 a user can mend it; one sentence, exit code 2
 ├── StudyError               the study folder is missing, locked or not what it should be
 ├── StoreError               the store cannot be opened, read or written
 │   └── StoreVersionError    the store was written by a newer version
+├── OutcomeError             a task's own code could not judge an outcome
 ├── ModelError               a model cannot be used as asked; nothing was paid
 ├── MissingExtraError        an optional dependency is not installed
 └── BudgetError              the budget is used up; exit code 3
@@ -46,6 +47,10 @@ class StoreError(UserCalError):
 
 class StoreVersionError(StoreError):
     """The store was written by a newer version of UserCal."""
+
+
+class OutcomeError(UserCalError):
+    """A task's `outcome.py` raised, or said what its scale does not allow; what it was to judge is kept."""
 
 
 class ModelError(UserCalError):

@@ -246,6 +246,10 @@ class Scale(Noun):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if not self.name.strip():
+            raise ValueError("a scale needs a name")
+        if len(set(self.labels)) < len(self.labels) or not all(label.strip() for label in self.labels):
+            raise ValueError(f"scale {self.name!r}: a label is empty or stands twice; give each another text")
         if self.level == "nominal" and not self.labels:
             raise ValueError(f"scale {self.name!r} is nominal and has no labels; list them in 'labels'")
         if not all(math.isfinite(bound) for bound in (self.minimum, self.maximum) if bound is not None):

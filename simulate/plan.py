@@ -11,6 +11,7 @@ from annotate.errors import ConfigError, nearest
 from annotate.schema import Annotation, Conversation, Profile, Scale, canonical_hash
 from annotate.store import Store
 from annotate.study import known_names
+from simulate.judgeable import check_judgeable
 from simulate.raters import prompt_name
 from simulate.task import Part, Task, shipped
 from simulate.users import STRATEGIES
@@ -110,6 +111,8 @@ class Planner:
         check_run(self.config, self.run, twins=twins)
         plan = Plan(self.run.name, notes=list(self._unused()))
         for task in self.tasks.values():
+            if judge:
+                self._check_scales(task)
             chosen = self._chosen(task)
             if not chosen:
                 plan.notes.append(f"{task.name}: no human conversation of this task is in the store")
@@ -127,6 +130,7 @@ class Planner:
         plan = Plan(self.run.name)
         check_run(self.config, self.run, twins=False)
         for task in self.tasks.values():
+            self._check_scales(task)
             for conversation in self._chosen(task):
                 twins = [
                     Planned(str(twin.cell), "conversation", conversation.id, task.name, strategy=twin.strategy)
@@ -147,6 +151,11 @@ class Planner:
             plan.cells += [self._profile(c, task, task.file.parts) for c in self._chosen(task)]
         plan.finished = finished(self.store, plan.cells)
         return plan
+
+    def _check_scales(self, task: Task) -> None:
+        stored = {scale.name: scale for scale in self.store.iterate(Scale)} if self.run.judges else {}
+        for scale in scales_of(task, self.config, self.run) if self.run.judges else ():
+            check_judgeable(task, scale, stored)
 
     def _unused(self) -> Iterator[str]:
         """Say which names of [run] stand for nothing in the store, since a typing error there goes unseen."""
@@ -280,6 +289,8 @@ def scales_of(task: Task, config: StudyConfig, run: RunSection) -> list[Scale]:
     """Return the scales that are judged for a task: those of the run that the task knows, else the task's own."""
     known = {**task.scales, **config.scales}
     if not run.scales:
+        for name in task.file.run_scales:
+            known_names(known, name, f"{task.folder / 'task.toml'}: run_scales")
         return [known[name] for name in task.file.run_scales]
     return [known[name] for name in run.scales if name in known]
 
@@ -290,7 +301,7 @@ def check_scales(tasks: Iterable[Task], config: StudyConfig, names: Sequence[str
     for name in names:
         if name not in known:
             raise ConfigError(
-                f"scale {name!r} is not known{nearest(name, known)} Known: {', '.join(known)}; declare "
+                f"scale {name!r} is not known{nearest(name, known)} Known: {', '.join(known) or 'none'}; declare "
                 f"another with [scales.{name}]."
             )
 

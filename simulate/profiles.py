@@ -85,7 +85,8 @@ class Extractor:
     async def _knowledge(
         self, conversation: Conversation, item: Item, calls: list[Call]
     ) -> tuple[tuple[Knowledge, ...], bool]:
-        concepts = [_concept(entry) for entry in item.reference.get("concepts", [])]
+        named = item.reference.get("concepts")
+        concepts = [_concept(entry) for entry in named] if isinstance(named, list) else []
         if not concepts:
             return (), False
         keyed = {f"c{n}": name for n, name in enumerate(concepts, 1)}

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError, meta
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError, UndefinedError, meta
 
 from annotate.errors import ConfigError, nearest
 
@@ -83,12 +83,17 @@ class PromptBook:
             )
         try:
             text = self._environment.get_template(f"{name}.md").render({k: values[k] for k in front["variables"]})
-        except TemplateError as error:
-            raise ConfigError(
-                f"{path}: {error.message or type(error).__name__}. Fix the template, or list the "
-                "variable in its front matter."
-            ) from None
-        return Prompt(name, int(front["version"]), self.hash(name), _messages(text, path))
+        except Exception as error:  # noqa: BLE001 (a template may compute anything, and raise anything)
+            raise _broken(path, error) from None
+        return Prompt(name, front["version"], self.hash(name), _messages(text, path))
+
+    def check(self, name: str) -> None:
+        """Raise `ConfigError` for a template that is missing or cannot be read, without rendering it."""
+        path = self._path(name)
+        _front(path)
+        self.hash(name)
+        if not _ROLE.search(_source(path)):
+            raise _without_message(path)
 
     def _path(self, name: str) -> Path:
         for place in (self.folder, SHARED):
@@ -110,15 +115,18 @@ def _hash(folder: Path, name: str) -> str:
         path = next((p / file for p in (folder, SHARED) if (p / file).is_file()), None)
         if path is None:
             raise ConfigError(f"{folder}: prompt {name!r} includes {file!r}, which does not exist. Add it.")
-        source = path.read_text("utf-8")
+        source = _source(path)
         digest.update(file.encode() + b"\0" + source.encode() + b"\0")
-        todo += sorted(n for n in meta.find_referenced_templates(environment.parse(source)) if n)
+        try:
+            todo += sorted(n for n in meta.find_referenced_templates(environment.parse(source)) if n)
+        except TemplateError as error:
+            raise _broken(path, error) from None
     return digest.hexdigest()[:16]
 
 
 @lru_cache(maxsize=256)
 def _front(path: Path) -> dict[str, Any]:
-    found = _FRONT.match(path.read_text("utf-8"))
+    found = _FRONT.match(_source(path))
     try:
         front = tomllib.loads(found[1]) if found else {}
     except tomllib.TOMLDecodeError as error:
@@ -128,15 +136,38 @@ def _front(path: Path) -> dict[str, Any]:
             raise ConfigError(
                 f"{path}: its front matter lacks {key!r}. Begin the file with +++, name, version, variables, +++."
             )
+    for key, kind, form in (("version", int, "a whole number"), ("variables", list, "a list of names")):
+        if not isinstance(front[key], kind) or isinstance(front[key], bool):
+            raise ConfigError(f"{path}: {key} in its front matter is {front[key]!r}. Write {form}.")
     if front["name"] != path.stem:
         raise ConfigError(f"{path}: its front matter says name = {front['name']!r}. Write {path.stem!r}.")
     return front
 
 
+def _source(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 text (byte {error.start}). Save the file as UTF-8.") from None
+
+
+def _broken(path: Path, error: Exception) -> ConfigError:
+    if isinstance(error, UndefinedError):
+        return ConfigError(f"{path}: {error.message}. Fix the template, or list the variable in its front matter.")
+    if isinstance(error, RecursionError):
+        return ConfigError(f"{path}: includes itself. Fix the template.")
+    said = str(error).strip().splitlines()
+    return ConfigError(f"{path}: {said[0] if said else type(error).__name__}. Fix the template.")
+
+
+def _without_message(path: Path) -> ConfigError:
+    return ConfigError(f"{path}: has no message. Begin one with a line '=== system' or '=== user'.")
+
+
 def _messages(text: str, path: Path) -> tuple[dict[str, str], ...]:
     parts = _MARKED.split(text)
     if len(parts) < 3:
-        raise ConfigError(f"{path}: has no message. Begin one with a line '=== system' or '=== user'.")
+        raise _without_message(path)
     pairs = zip(parts[1::2], parts[2::2], strict=True)
     return tuple(
         {"role": role, "content": re.sub(r"\n{3,}", "\n\n", body).strip()} for role, body in pairs if body.strip()

@@ -25,12 +25,11 @@ from simulate.asking import Voice, object_schema
 from simulate.llm import CallFailed, Reply
 from simulate.profiles import first_part
 from simulate.prompts import Prompt
-from simulate.task import Task
+from simulate.task import CORRECT, Task
 from simulate.transcripts import shorten, transcribe
 from simulate.users import fit_topic
 
 UNREADABLE = frozenset({"unparsable", "empty", "length", "filtered"})
-CORRECT = "correct"
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,7 @@ class SimulatedRater:
             "document": cut_document,
             "views": views,
         }
-        if self.scale.name == "final_answer":
+        if self.prompt_name == "rate_final_answer":
             values = {name: values[name] for name in ("task", "topic", "transcript")}
         cut = (shown.cut and "transcript" in views) or (cut_document != document and "document" in views)
         return self.task.prompts.render(self.prompt_name, values), cut
@@ -177,7 +176,7 @@ class SimulatedRater:
         if "answer" not in item.reference or self.task.outcome is None:
             missing = self._missing(second, target, "not_applicable", run, flags=(*flags, "no_reference_answer"))
             return [*notes, missing.model_copy(update={"scale": CORRECT})]
-        label = self.task.outcome(item, conversation, text)
+        label = self.task.judge_outcome(item, conversation, text)
         note = self._note(second, target, label, reply.call, run, flags=flags)
         return [*notes, note.model_copy(update={"scale": CORRECT})]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from annotate.config import RunSection, StudyConfig
-from annotate.errors import BudgetError, ModelError
+from annotate.errors import BudgetError, ModelError, OutcomeError
 from annotate.schema import (
     Cell,
     Conversation,
@@ -142,6 +142,9 @@ class Runner:
                 if ended := self._hopeless(failed):  # every further call would fail in the same way
                     raise ended from None
                 return
+            except OutcomeError as error:
+                self._record(cell, "outcome", str(error))
+                return
             except Stopped:
                 return
             except BudgetError as error:
@@ -159,13 +162,14 @@ class Runner:
         self.observe(self.progress)
 
     def _failed(self, cell: Planned, failed: CallFailed) -> None:
+        call_id = failed.call.id if failed.call else None
+        self._record(cell, failed.kind, str(failed), retryable=failed.retryable, call_id=call_id)
+
+    def _record(
+        self, cell: Planned, kind: str, message: str, *, retryable: bool = False, call_id: str | None = None
+    ) -> None:
         failure = Failure(
-            id=new_id("x"),
-            kind=failed.kind,
-            message=str(failed),
-            cell=cell.id,
-            retryable=failed.retryable,
-            call_id=failed.call.id if failed.call else None,
+            id=new_id("x"), kind=kind, message=message, cell=cell.id, retryable=retryable, call_id=call_id
         )
         with self.store.begin() as tx:
             tx.add([failure])

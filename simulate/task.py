@@ -11,14 +11,16 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 
 from annotate.config import Section, TaskConfig, check, load_toml
-from annotate.errors import ConfigError, nearest
+from annotate.errors import ConfigError, OutcomeError, nearest
 from annotate.schema import Conversation, Item, Scale
 from simulate.prompts import PromptBook
 
 SHIPPED = Path(__file__).parent / "tasks"
+CORRECT = "correct"
+"""The scale of what a task's own code says of a final answer."""
 Part = Literal["knowledge", "preferences", "writing", "interaction"]
 
 
@@ -40,6 +42,13 @@ class TaskFile(Section):
     )
     scales: tuple[Scale, ...] = ()
 
+    @model_validator(mode="after")
+    def _each_scale_once(self) -> TaskFile:
+        names = [scale.name for scale in self.scales]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"scale {twice[0]!r} stands twice; remove one of the two")
+        return self
+
 
 class Attribute(Section):
     """One attribute of message style: what is asked, what may be said, and how a twin is told."""
@@ -47,9 +56,18 @@ class Attribute(Section):
     key: str
     name: str
     question: str
-    values: tuple[str, ...]
+    values: tuple[str, ...] = Field(min_length=1, max_length=20)
     english_only: bool
     instruct: str
+
+    @field_validator("instruct")
+    @classmethod
+    def _takes_a_value(cls, text: str) -> str:
+        try:
+            text.format(value="")
+        except (LookupError, ValueError, AttributeError):
+            raise ValueError("the only thing in braces is {value}; write {{ and }} for braces") from None
+        return text
 
 
 class PreferenceAttribute(Section):
@@ -87,12 +105,14 @@ class Task:
     def styles(self) -> dict[str, tuple[Attribute, ...]]:
         """`writing` and `interaction` → the attributes that a profile of this task may have."""
         own = self.folder / f"{self.file.styles}.toml"
+        source = files("usercal_data") / "styles" / f"{self.file.styles}.toml"
         if own.is_file():
             raw, path = load_toml(own), own
-        else:
-            source = files("usercal_data") / "styles" / f"{self.file.styles}.toml"
+        elif source.is_file():
             path = Path(str(source))
             raw = tomllib.loads(source.read_text("utf-8"))
+        else:
+            raise ConfigError(f"{own}: there is no such file. Add it, or write styles = \"base\" in task.toml.")
         return {
             part: tuple(check(Attribute, entry, path) for entry in raw.get(part, []))
             for part in ("writing", "interaction")
@@ -125,9 +145,45 @@ class Task:
         if spec is None or spec.loader is None:
             raise ConfigError(f"{path}: cannot be loaded as Python. Fix or remove it.")
         module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        function: Callable[[Item, Conversation, str], str] = module.outcome
+        try:
+            spec.loader.exec_module(module)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 (somebody's own code may raise anything)
+            raise ConfigError(f"{path}: cannot be loaded ({_said(error)}). Fix or remove it.") from None
+        function: Callable[[Item, Conversation, str], str] | None = getattr(module, "outcome", None)
+        if not callable(function):
+            raise ConfigError(f"{path}: has no function 'outcome(item, conversation, answer)'. Add it.")
         return function
+
+    def judge_outcome(self, item: Item, conversation: Conversation, answer: str) -> str:
+        """Return what the task's own code says of a final answer; `OutcomeError` where it raises or says else."""
+        path, labels = self.folder / "outcome.py", self.scales[CORRECT].labels
+        if self.outcome is None:
+            raise OutcomeError(f"{path}: there is no such file. Add it.")
+        try:
+            label = self.outcome(item, conversation, answer)
+        except (Exception, SystemExit) as error:  # noqa: BLE001
+            raise OutcomeError(f"{path}: raised {_said(error)}. Fix it; the reply is kept.") from None
+        if label not in labels:
+            raise OutcomeError(f"{path}: returned {label!r}, which is none of {', '.join(labels)}. Fix it.")
+        return label
+
+    def check(self) -> None:
+        """Raise `ConfigError` for whatever of the folder cannot be used: prompts, styles, outcome."""
+        needed = ["assistant", "user", "rate", *(["update_document"] if self.file.document else [])]
+        asking = [name for name in self.prompts.names() if name.startswith(("rate_", "extract_"))]
+        for name in (*needed, *asking):
+            self.prompts.check(name)
+        _ = self.styles
+        if self.outcome is not None and CORRECT not in self.scales:
+            raise ConfigError(
+                f"{self.folder / 'task.toml'}: has an outcome.py, but no scale {CORRECT!r} for what it says. "
+                f"Add one with its labels, and a scale 'final_answer' of level text."
+            )
+
+
+def _said(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
 
 
 def shipped() -> list[str]:

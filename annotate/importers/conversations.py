@@ -117,6 +117,7 @@ class ConversationReader:
             raise InputError(f"{where}: conversation {name!r} stands twice. Give each its own name.")
         if not line.turns and line.id is None:  # an export may hold one that was only just begun
             raise InputError(f"{where}: conversation {name!r} has no turns. Add what was said, or remove the line.")
+        _check_answers({**line.survey, **line.background}, where)
         if not isinstance(correct := line.outcome.get("correct"), (bool, NoneType)):
             raise InputError(f"{where}: key 'outcome.correct' is true, false or null (it is {correct!r}). Change it.")
         participant = self._people.meet(line, where)
@@ -290,6 +291,18 @@ class ConversationReader:
                 "Declare it in scales.jsonl, or in study.toml."
             )
         return self._scales[name]
+
+
+def _check_answers(said: dict[str, Any], where: str) -> None:
+    """Raise where the answers given before a conversation are not what a twin is told of them."""
+    answers = said.get("answers", said.get("prewriting"))
+    form = {"question", "answer"}
+    if answers is not None and not (
+        isinstance(answers, list) and all(isinstance(one, dict) and form <= one.keys() for one in answers)
+    ):
+        raise InputError(
+            f"{where}: key 'background.answers' is a list of objects with 'question' and 'answer'. Change it."
+        )
 
 
 def _check_pseudonym(identity: str, where: str) -> None:

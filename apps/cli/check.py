@@ -75,6 +75,7 @@ def _study(study: Study, problems: list[str]) -> list[str]:
     for name in sorted({*shipped(), *study.config.tasks}):
         try:
             task = load_task(name, study.config.tasks, study.folder)
+            task.check()
             lines.append(row("task", f"{name}: {len(task.scales)} scales, prompts {', '.join(task.prompts.names())}"))
         except UserCalError as error:
             problems.append(str(error))

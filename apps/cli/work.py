@@ -40,7 +40,10 @@ def tasks_of(study: Study, run: RunSection, store: Store) -> dict[str, Task]:
     from simulate.task import load_tasks
 
     names = list(run.tasks) or sorted(set(store.column(Conversation, "task", origin="human")))
-    return load_tasks(names, study.config.tasks, study.folder)
+    tasks = load_tasks(names, study.config.tasks, study.folder)
+    for task in tasks.values():
+        task.check()
+    return tasks
 
 
 def with_model(study: Study, name: str) -> Study:
