@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import shutil
 from collections import Counter
@@ -34,6 +35,8 @@ def export_study(
     """
     if format not in WRITERS:
         raise InputError(f"format {format!r} cannot be exported{nearest(format, WRITERS)} Known: {', '.join(WRITERS)}.")
+    if directory.is_symlink():  # what it leads to is replaced, the link itself stays
+        directory = Path(os.path.realpath(directory))
     _check_target(directory, force)
     partial = directory.parent / f".{directory.name or 'export'}-{secrets.token_hex(4)}.partial"
     try:

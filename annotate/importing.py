@@ -9,7 +9,18 @@ from typing import Any
 
 from annotate.errors import InputError
 from annotate.importers.contract import Batch
-from annotate.schema import Annotation, Conversation, Criterion, Item, Noun, Participant, Profile, Rater, Scale
+from annotate.schema import (
+    Annotation,
+    ConsentScope,
+    Conversation,
+    Criterion,
+    Item,
+    Noun,
+    Participant,
+    Profile,
+    Rater,
+    Scale,
+)
 from annotate.store import Store
 from annotate.store.tables import import_key
 
@@ -96,12 +107,24 @@ class Plan:
         if stored is person:
             self._new.append(person)
         elif not stored.scopes and not stored.scopes_basis and person.scopes:  # never stated until now
-            stated = stored.model_copy(update={"scopes": person.scopes, "scopes_basis": person.scopes_basis})
-            self._participants[person.id] = stated
-            self._stated[person.id] = stated
+            self._state(stored, person.scopes, person.scopes_basis)
             batch.notes.repaired("people whose scopes were not stated before: they are now")
+        elif (person.scopes or person.scopes_basis) and not set(stored.scopes) <= set(person.scopes):
+            # Nothing that is exported may go beyond what a person consented to in either place.
+            both = tuple(scope for scope in stored.scopes if scope in person.scopes)
+            self._state(stored, both, person.scopes_basis or stored.scopes_basis)
+            batch.notes.warn("people whose scopes the store holds otherwise: only what both allow is kept")
         elif set(stored.scopes) != set(person.scopes):
             batch.notes.warn("people whose scopes the store holds otherwise: the stored scopes stay")
+
+    def _state(self, stored: Participant, scopes: tuple[ConsentScope, ...], basis: str | None) -> None:
+        """Note what a person consented to, in place of what the store or an earlier batch says."""
+        stated = stored.model_copy(update={"scopes": scopes, "scopes_basis": basis})
+        self._participants[stored.id] = stated
+        if any(noun is stored for noun in self._new):
+            self._new = [stated if noun is stored else noun for noun in self._new]
+        else:
+            self._stated[stored.id] = stated
 
     def _rater(self, rater: Rater) -> str:
         known = self._raters.get(_rater_key(rater))

@@ -216,8 +216,12 @@ def _ignore(path: Path, names: tuple[str, ...]) -> None:
 
 def _write(path: Path, text: str) -> None:
     partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, "utf-8")
-    partial.replace(path)
+    try:
+        partial.write_text(text, "utf-8")
+        partial.replace(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 def _write_key(path: Path) -> bytes:

@@ -30,6 +30,8 @@ from annotate.schema import (
     now,
 )
 
+NO_CONSENT = "stated: no scope"
+"""The basis of no scope at all where a file says so; without a basis, no scope is one that was not stated."""
 _ORDER: tuple[ConsentScope, ...] = ("take_part", "share_deidentified", "share_verbatim")
 
 
@@ -68,6 +70,7 @@ class People:
             identity = "s_" + canonical_hash(line.person)[:12]
         scopes = line.scopes if line.scopes is not None else self._options.scopes if human else ()
         basis = line.scopes_basis if line.scopes is not None else self._options.scopes_basis if human else None
+        basis = basis or (NO_CONSENT if line.scopes == () else None)
         person = Participant(
             id=identity,
             kind="human" if human else "simulator",

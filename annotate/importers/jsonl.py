@@ -11,7 +11,7 @@ from typing import Any
 from annotate.errors import InputError
 from annotate.importers import reading
 from annotate.importers.contract import Batch, Options, Pseudonym, item_id
-from annotate.importers.conversations import ConversationReader, People
+from annotate.importers.conversations import NO_CONSENT, ConversationReader, People
 from annotate.importers.scales import SCALES
 from annotate.long_format import FILES, FORMAT, MANIFEST, kind_of
 from annotate.schema import Annotation, Criterion, Item, Participant, Profile, Rater, Scale, new_id
@@ -144,6 +144,8 @@ class _Reader:
         if "person" in line and "id" not in line:
             line = {**line, "id": self._pseudonym(str(line["person"]))}
             del line["person"]
+        if line.get("scopes") == []:
+            line = {"scopes_basis": NO_CONSENT, **line}
         self._people.declare(reading.checked(Participant, {"kind": "human", **line}, where), where)
 
     def _rater(self, line: dict[str, Any], where: str, file: Path) -> None:

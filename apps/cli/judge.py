@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from apps.cli.options import answer, json_option, open_study, row, study_options
+from apps.cli.options import Dollars, answer, json_option, open_study, row, study_options
 
 
 @click.command(epilog="Example:  usercal judge --scale interaction --model small --budget 2")
@@ -28,7 +28,7 @@ from apps.cli.options import answer, json_option, open_study, row, study_options
     help="A [models.NAME] of study.toml or a litellm name; can be repeated (else [run] judges).",
 )
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N human conversations a task.")
-@click.option("--budget", type=click.FloatRange(min=0), metavar="USD", help="Stop before this is exceeded (exit 3).")
+@click.option("--budget", type=Dollars(), metavar="USD", help="Stop before this is exceeded (exit 3).")
 @study_options
 @json_option
 def command(

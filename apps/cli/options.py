@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +14,22 @@ from annotate.errors import StudyError
 from annotate.study import Study
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Dollars(click.FloatRange):
+    """An amount of US dollars: a number from 0 on. NaN and infinity are none: no sum is ever above them."""
+
+    name = "dollars"
+
+    def __init__(self) -> None:
+        super().__init__(min=0)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the amount, or complain."""
+        amount = super().convert(value, param, ctx)
+        if not math.isfinite(amount):
+            self.fail(f"{value} is no amount of dollars. Give a number, or leave it out for no limit.", param, ctx)
+        return amount
 
 
 def study_options(function: F) -> F:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from apps.cli.options import answer, json_option, open_study, row, study_options
+from apps.cli.options import Dollars, answer, json_option, open_study, row, study_options
 
 
 @click.group(epilog="Example:  usercal profiles extract --model small --limit 5")
@@ -18,7 +18,7 @@ def command() -> None:
 @command.command("extract", epilog="Example:  usercal profiles extract --model small --limit 5")
 @click.option("--model", metavar="NAME", help="A [models.NAME] of study.toml or a litellm name (else [run] extractor).")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N conversations a task.")
-@click.option("--budget", type=click.FloatRange(min=0), metavar="USD", help="Stop before this is exceeded (exit 3).")
+@click.option("--budget", type=Dollars(), metavar="USD", help="Stop before this is exceeded (exit 3).")
 @study_options
 @json_option
 def extract(

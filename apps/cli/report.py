@@ -55,6 +55,17 @@ def command(
     )
 
 
+def _put(path: Path, text: str) -> None:
+    """Write a file beside its place and then put it there; a disk that fills up leaves what was there."""
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        partial.write_text(text, "utf-8")
+        partial.replace(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
+
+
 def write_report(
     study: Study,
     out: Path,
@@ -92,9 +103,7 @@ def write_report(
     try:
         out.mkdir(parents=True, exist_ok=True)
         for kind, text in (("html", to_html(report)), ("md", to_markdown(report)), ("json", to_json(report))):
-            partial = paths[kind].with_suffix(f".{kind}.partial")
-            partial.write_text(text, "utf-8")
-            partial.replace(paths[kind])
+            _put(paths[kind], text)
     except OSError as error:
         raise StudyError(
             f"{out}: the report cannot be written ({error.strerror}). Choose another place with --out."

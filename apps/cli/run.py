@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from apps.cli.options import answer, json_option, row, study_options
+from apps.cli.options import Dollars, answer, json_option, row, study_options
 from apps.cli.plan import study_and_run
 
 
 @click.command(epilog="Example:  usercal run --budget 5")
 @click.argument("config", type=click.Path(path_type=Path), required=False, metavar="[CONFIG]")
-@click.option("--budget", type=click.FloatRange(min=0), metavar="USD", help="Stop before this is exceeded (exit 3).")
+@click.option("--budget", type=Dollars(), metavar="USD", help="Stop before this is exceeded (exit 3).")
 @click.option("--calls", type=click.IntRange(min=1), metavar="N", help="Stop before more calls than this are made.")
 @study_options
 @json_option

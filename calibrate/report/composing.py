@@ -214,7 +214,7 @@ def _alignment_card(context: Context, part: TaskAlignment) -> Card:
     )
     what = BASELINE if shown is baseline else shown.label
     return Card(
-        label=f"Alignment, {_place(context, part)}",
+        label=f"{'Baseline (words counted)' if shown is baseline else 'Alignment'}, {_place(context, part)}",
         answer=shown.main,
         sentence=f"{found.sentence}{beside}",
         cannot_tell=_CANNOT[shown.kind],
