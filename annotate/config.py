@@ -151,7 +151,7 @@ class RunSection(Section):
 class ReportSection(Section):
     """`[report]`: how the numbers are computed."""
 
-    resamples: int = Field(default=2000, ge=100)
+    resamples: int = Field(default=2000, ge=100, le=100_000)
     seed: int = Field(default=7, ge=0)
     equivalence_margin_points: float = Field(default=10, gt=0, lt=50)
 

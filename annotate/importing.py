@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 from annotate.errors import InputError
+from annotate.import_checks import check_corrections, check_target, storable
 from annotate.importers.contract import Batch
 from annotate.schema import (
     Annotation,
@@ -37,6 +37,7 @@ class Plan:
         self._new: list[Noun] = []
         self._new_items: dict[str, Item] = {}
         self._completed: dict[str, Item] = {}
+        self._turns: dict[str, int] = {}
         self._stated: dict[str, Participant] = {}
         self._items = {(item.task, item.key): item for item in store.iterate(Item)}
         self._participants = {person.id: person for person in store.iterate(Participant)}
@@ -51,7 +52,7 @@ class Plan:
 
     def add(self, batch: Batch) -> None:
         """Hold one batch against the store and the batches before it; raises `InputError`."""
-        with _storable():
+        with storable():
             self._add(batch)
 
     def _add(self, batch: Batch) -> None:
@@ -70,7 +71,7 @@ class Plan:
     def write(self) -> None:
         """Store everything in one transaction."""
         self.counts["items completed"] = len(self._completed)
-        with _storable(), self._store.begin() as transaction:
+        with storable(), self._store.begin() as transaction:
             transaction.put(self._completed.values())
             transaction.put(self._stated.values())
             transaction.add([*self._new_items.values(), *self._new])
@@ -223,6 +224,8 @@ class Plan:
         self, batch: Batch, names: dict[str, str], known: dict[str, Conversation], raters: dict[str, str]
     ) -> None:
         given = [self._placed(annotation, names, raters) for annotation in batch.annotations]
+        self._turns |= {names[c.id]: len(c.turns) for c in batch.conversations}
+        check_corrections(given)
         corrected = {annotation.supersedes for annotation in given}
         fresh = {names[c.id] for c in batch.conversations} - set(known)
         touched = {a.target.conversation for a in given if a.target.conversation} - fresh
@@ -295,22 +298,27 @@ class Plan:
             )
         if annotation.value is not None:
             scale.check(annotation.value)
+        self._check_target(annotation, scale)
 
+    def _check_target(self, annotation: Annotation, scale: Scale) -> None:
+        target = annotation.target
+        check_target(annotation, scale)
+        if target.criterion is not None and target.criterion not in self._criteria:
+            raise InputError(
+                f"annotation {annotation.id!r}: its criterion {target.criterion!r} is neither in the files nor in the "
+                "store. Import criteria.jsonl too."
+            )
+        if target.turn is not None and not 0 <= target.turn < (turns := self._turns_of(str(target.conversation))):
+            raise InputError(
+                f"annotation {annotation.id!r}: rates turn {target.turn}, and its conversation has {turns} turns "
+                "(the first is 0). Change it."
+            )
 
-@contextmanager
-def _storable() -> Iterator[None]:
-    """Say what a database cannot hold: texts may have half a character, names may not; numbers have bounds."""
-    try:
-        yield
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"a name or key in the files holds half a character and cannot be stored: {error.object[:80]!r}. "
-            "Fix it in the files; nothing was written."
-        ) from None
-    except OverflowError as error:
-        raise InputError(
-            f"a turn number in the files cannot be stored ({error}). Fix it in the files; nothing was written."
-        ) from None
+    def _turns_of(self, conversation: str) -> int:
+        if conversation not in self._turns:
+            stored = self._store.get(Conversation, conversation)
+            self._turns[conversation] = len(stored.turns) if stored else 0
+        return self._turns[conversation]
 
 
 def _rater_key(rater: Rater) -> tuple[Any, ...]:

@@ -328,11 +328,11 @@ class Annotation(Noun):
     target: Target
     value: Value | None = None
     missing: Missing | None = None
-    confidence: float | None = None
+    confidence: float | None = Field(default=None, ge=0, le=1)
     evidence: Evidence | None = None
     presentation: Presentation | None = None
     flags: tuple[str, ...] = ()
-    seconds: float | None = None
+    seconds: float | None = Field(default=None, ge=0)
     comment: str | None = None
     call_id: str | None = None
     run: str | None = None

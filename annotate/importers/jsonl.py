@@ -186,6 +186,9 @@ class _Reader:
                 name: self._conversations.identity(value) if name in ("conversation", "other") else value
                 for name, value in line["target"].items()
             }
+            scale = self._scales.get(str(line.get("scale")))
+            if "kind" not in line["target"] and scale is not None:
+                line["target"]["kind"] = scale.target
         annotation = reading.checked(Annotation, line, where)
         self._conversations.check_value(annotation, where)
         self._batch.annotations.append(annotation)

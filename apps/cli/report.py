@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     "--out", type=click.Path(path_type=Path), metavar="DIR", help="Where to write (else the study's reports/)."
 )
 @click.option("--seed", type=int, metavar="N", help="Seed of the resampling (else [report] seed).")
-@click.option("--resamples", type=click.IntRange(min=100), metavar="N", help="Resamples (else [report] resamples).")
+@click.option("--resamples", type=click.IntRange(100, 100_000), metavar="N", help="Resamples (else [report]).")
 @click.option("--open/--no-open", "show", default=False, help="Open the report in the browser.")
 @study_options
 @json_option

@@ -12,6 +12,7 @@ import html
 import io
 import re
 import warnings
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -111,8 +112,15 @@ def _saved(figure: Figure) -> str:
     return target.getvalue()
 
 
+def _identifier(key: str) -> str:
+    """Return a key as it may stand in an identifier: a task may be called anything."""
+    plain = re.sub(r"[^A-Za-z0-9_-]", "-", key)
+    return plain if plain == key else f"{plain[:40]}-{zlib.crc32(key.encode('utf-8', 'replace')):08x}"
+
+
 def _themed(svg: str, key: str) -> str:
     """Cut the SVG out of its file, put variables for colours, and make identifiers unique in the page."""
+    key = _identifier(key)
     svg = _CONTROL.sub("", svg[svg.index("<svg") :])
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>\s*", "", svg, flags=re.DOTALL)

@@ -59,7 +59,10 @@ def human_frame(context: Context, task: str, scale: str) -> pd.DataFrame:
         values = rows[tag] if tag in rows else pd.Series(index=rows.index, dtype=object)
         frame[f"tag:{tag}"] = [NOT_GIVEN if pd.isna(value) else str(value) for value in values]
     keys = [column for column in frame.columns if column != "human"]
-    return frame.groupby(keys, sort=False, dropna=False)["human"].mean().reset_index()
+    means = frame.groupby(keys, sort=False, dropna=False)["human"].mean().reset_index()
+    bounds = context.frames.scales[scale]
+    means.attrs["bounds"] = (bounds.minimum, bounds.maximum)  # kept by every part of the frame
+    return means
 
 
 def group_columns(frame: pd.DataFrame) -> list[str]:
@@ -68,8 +71,16 @@ def group_columns(frame: pd.DataFrame) -> list[str]:
 
 
 def mean_rating(frame: pd.DataFrame) -> Estimate:
-    """Return the mean human rating of some conversations, with an interval over people."""
-    return mean_by_person(MEAN_RATING, frame["human"].to_numpy(np.float64), frame["annotator"].to_numpy())
+    """Return the mean human rating of some conversations, with an interval over people, cut at the scale's bounds."""
+    found = mean_by_person(MEAN_RATING, frame["human"].to_numpy(np.float64), frame["annotator"].to_numpy())
+    lowest, highest = frame.attrs.get("bounds", (None, None))
+    if found.low is None or found.high is None:
+        return found
+    low = found.low if lowest is None else max(found.low, lowest)
+    high = found.high if highest is None else min(found.high, highest)
+    if (low, high) == (found.low, found.high):
+        return found
+    return found.model_copy(update={"low": low, "high": high, "method": f"{found.method}, cut at the scale's bounds"})
 
 
 def mean_by_person(metric: Metric, values: NDArray[np.float64], person: NDArray[np.object_]) -> Estimate:

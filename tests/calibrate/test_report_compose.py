@@ -34,6 +34,7 @@ from calibrate.report.document import Band, Block, Details, Figure, Note, Paragr
 from calibrate.report.effort import cost_section, missing_section
 from calibrate.report.markdown import escape
 from calibrate.report.outcomes import outcome_section
+from calibrate.report.ratings import human_frame, mean_rating
 from calibrate.report.realism import realism_section, told_apart
 from calibrate.report.wording import write
 
@@ -749,3 +750,12 @@ def test_four_pairs_settle_nothing_even_where_the_interval_lies_on_one_side() ->
         study.show(human, study.twin(human), (2, 1))  # both orders: the twin is taken for the person
     line = next(line for line in headline(make(study)) if line.label == "realism")
     assert "0 % right" in line.text and "too few: we cannot tell" in line.text
+
+
+def test_an_interval_of_ratings_ends_where_the_scale_ends() -> None:
+    study = Study()
+    for number, value in enumerate((2, 10)):
+        study.rate(study.human(f"c{number}", participant=f"p{number}"), value, person=f"p{number}")
+    found = mean_rating(human_frame(context_of(study), "math_tutoring", "interaction"))
+    assert (found.value, found.low, found.high) == (6.0, 1.0, 10.0)
+    assert found.method is not None and "cut at the scale's bounds" in found.method
