@@ -273,7 +273,7 @@ def alone(folder: Path) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
-        raise StudyError(f"{folder}: another import is writing here. Try again when it has finished.") from None
+        raise StudyError(f"{folder}: another import or demo is writing here. Try again when it has finished.") from None
     try:
         yield
     finally:

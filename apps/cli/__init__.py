@@ -81,7 +81,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     try:
-        code = cli.main(words, prog_name="usercal", standalone_mode=False)
+        try:
+            code = cli.main(words, prog_name="usercal", standalone_mode=False)
+        except SystemExit:  # click ends so where nobody reads on (usercal … | head), which is no failure of ours
+            sys.exit(0)
         sys.exit(code if isinstance(code, int) else 0)
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
@@ -106,7 +109,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _complain(sentence: str, words: Sequence[str]) -> None:
+    from apps.cli.options import printable
+
     if "--json" in words:
-        click.echo(json.dumps({"error": sentence}, ensure_ascii=False))
-    else:
-        click.echo(sentence, err=True)
+        try:
+            click.echo(json.dumps({"error": sentence}, ensure_ascii=False))
+            return
+        except OSError:  # a full disk takes no answer either
+            pass
+    click.echo(printable(sentence), err=True)

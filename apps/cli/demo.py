@@ -16,11 +16,16 @@ from typing import Any
 import click
 
 from annotate.errors import MissingExtraError, StudyError
-from annotate.study import Study
+from annotate.study import Study, alone
 from apps.cli.options import answer, json_option, row, shown_path
 
 RECORDING = "calls.jsonl.gz"
 MARK = ".usercal-demo"
+MADE = frozenset(
+    {MARK, ".gitignore", "study.toml", "study.key", "store.db", "store.db-wal", "store.db-shm", "conversations.jsonl"}
+    | {"report.html", "report.md", "report.json", "reports"}
+)
+"""What a demo makes in its folder, and may replace there; nothing else is ever removed."""
 STRATEGIES = ("zero_shot_cot", "profile_length")
 LIVE_TASKS = {"math_tutoring": 4, "document_creation": 2}
 LIVE_STRATEGIES = ("zero_shot_cot", "profile_interaction_length")
@@ -95,6 +100,11 @@ def command(live: bool, out: Path | None, calls: int, show: bool, as_json: bool)
         raise MissingExtraError("local", "demo --live")
     say = _Sayer(as_json)
     say(_opening(live))
+    with alone(out):
+        return _demo(out, live, calls, show, say, began)
+
+
+def _demo(out: Path, live: bool, calls: int, show: bool, say: _Sayer, began: float) -> int:
     study = make_study(out, live)
     facts: dict[str, Any] = {"live": live, "study": str(study.folder)}
     with say.timed("import") as note:
@@ -124,7 +134,7 @@ def command(live: bool, out: Path | None, calls: int, show: bool, as_json: bool)
         "seconds": seconds,
         "report": {kind: str(path) for kind, path in paths.items()},
     }
-    answer(as_json, facts, [], following)
+    answer(say.quiet, facts, [], following)
     return code
 
 
@@ -169,6 +179,8 @@ class _Sayer:
 
 def make_study(out: Path, live: bool, concurrency: int = 64) -> Study:
     """Make the demo's study folder, in place of an earlier demo's; a live one goes on where it was."""
+    if out.exists() and not out.is_dir():
+        raise StudyError(f"{out}: is a file; it was left as it is. Choose another place with --out.")
     if out.exists() and any(out.iterdir()):
         if not (out / MARK).is_file():
             raise StudyError(
@@ -179,9 +191,16 @@ def make_study(out: Path, live: bool, concurrency: int = 64) -> Study:
             raise StudyError(f"{out}: holds a live demo; it was left as it is. Choose another folder with --out.")
         if live and earlier == "live":
             return Study.open(out)
+        others = sorted(path.name for path in out.iterdir() if path.name not in MADE)
+        if others:
+            raise StudyError(
+                f"{out}: holds what no demo made ({', '.join(others[:3])}); it was left as it is. "
+                "Move that elsewhere, or choose another folder with --out."
+            )
         for path in out.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     Study.create(out, "UserCal demo")
+    (out / MARK).write_text("live" if live else "recorded", "utf-8")  # first, so that a demo cut short is known again
     more = ""
     if live:
         more = (
@@ -197,7 +216,6 @@ def make_study(out: Path, live: bool, concurrency: int = 64) -> Study:
         strategies=json.dumps(LIVE_STRATEGIES if live else STRATEGIES),
     )
     (out / "study.toml").write_text(text, "utf-8")
-    (out / MARK).write_text("live" if live else "recorded", "utf-8")
     return Study.open(out)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,6 +15,7 @@ from annotate.errors import StudyError
 from annotate.study import Study
 
 F = TypeVar("F", bound=Callable[..., Any])
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class Dollars(click.FloatRange):
@@ -75,10 +77,16 @@ def answer(
         click.echo(json.dumps(facts, ensure_ascii=False, indent=2, default=str))
         return
     for line in lines:
-        click.echo(line)
+        click.echo(printable(line))
     width = max((len(command) for command, _ in following), default=0)
     for position, (command, what) in enumerate(following):
-        click.echo(f"{'Next:' if position == 0 else '     '}  {command.ljust(width)}  {what}".rstrip())
+        said = f"{'Next:' if position == 0 else '     '}  {command.ljust(width)}  {what}".rstrip()
+        click.echo(printable(said))
+
+
+def printable(text: str) -> str:
+    """Return text without what a terminal would obey: names in a study may hold control characters."""
+    return _CONTROL.sub("\ufffd", text)
 
 
 def shown_path(path: Path) -> str:

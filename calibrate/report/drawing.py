@@ -75,6 +75,7 @@ def _style(salt: str) -> Iterator[None]:
     with mpl.rc_context(settings), warnings.catch_warnings():
         # Measuring needs a font; a sign that it lacks is drawn by the page's fonts all the same.
         warnings.filterwarnings("ignore", message=r".*Glyph.*missing from font.*")
+        warnings.filterwarnings("ignore", message=r".*constrained_layout not applied.*")
         yield
 
 
