@@ -18,7 +18,7 @@ from annotate.schema import ConsentScope, Scale
 Model = TypeVar("Model", bound=BaseModel)
 Setting = float | Literal["default"]
 # Steps that pydantic puts into the place of an error for the branches of a union; they are no keys.
-UNION_STEPS = re.compile(r"(function-|literal\[|constrained-).*|float|int|str")
+UNION_STEPS = re.compile(r"(function-|literal\[|constrained-).*|bool|float|int|str")
 
 
 class Section(BaseModel):

@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -226,7 +227,7 @@ def _annotation(line: Line) -> Line:
     }
 
 
-class _TableWriter:
+class _TableWriter(ABC):
     """What CSV and Parquet share: rows with the columns of their table, texts without lone surrogates."""
 
     def __init__(self, folder: Path) -> None:
@@ -250,8 +251,9 @@ class _TableWriter:
             self.replaced["characters"] += count
         return float(value) if form == "number" else value
 
+    @abstractmethod
     def _put(self, table: str, cells: list[Any]) -> None:
-        raise NotImplementedError
+        """Write one row of a table."""
 
 
 class CsvWriter(_TableWriter):

@@ -308,7 +308,8 @@ class Plan:
                 f"annotation {annotation.id!r}: its criterion {target.criterion!r} is neither in the files nor in the "
                 "store. Import criteria.jsonl too."
             )
-        if target.turn is not None and not 0 <= target.turn < (turns := self._turns_of(str(target.conversation))):
+        turns = self._turns_of(str(target.conversation)) if target.turn is not None else 0
+        if target.turn is not None and not 0 <= target.turn < turns:
             raise InputError(
                 f"annotation {annotation.id!r}: rates turn {target.turn}, and its conversation has {turns} turns "
                 "(the first is 0). Change it."

@@ -107,6 +107,10 @@ class Study:
             raise StudyError(f"{path}: a study is already here; it was left as it is. Open it: usercal status")
         title = name or folder.resolve().name or "study"
         try:
+            str(folder.resolve()).encode("utf-8")
+        except UnicodeEncodeError:
+            raise StudyError(f"{folder}: the name of the folder is no text. Choose another folder.") from None
+        try:
             folder.mkdir(parents=True, exist_ok=True)
             _ignore(folder / ".gitignore", (KEY, "store.db*"))
             _write_key(folder / KEY)

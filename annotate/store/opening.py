@@ -129,6 +129,11 @@ def _is_sqlite(url: URL) -> bool:
 
 
 def _check_path(path: Path, create: bool) -> None:
+    if not str(path).isascii():
+        try:
+            str(path).encode("utf-8")
+        except UnicodeEncodeError:
+            raise StoreError(f"store {path}: the name of the folder or file is no text. Choose another.") from None
     if path.is_dir():
         raise StoreError(f"store {path}: is a folder. Give the path of a file.")
     if path.exists() and not path.is_file():
