@@ -197,7 +197,10 @@ def load_run(path: Path, base: StudyConfig) -> RunSection:
             f"{path}: unknown key {unknown[0]!r}{nearest(unknown[0], allowed)} Allowed here: run "
             "(everything else belongs in study.toml)."
         )
-    merged = {**base.run.model_dump(exclude_unset=True), **raw.get("run", {})}
+    section = raw.get("run", {})
+    if not isinstance(section, dict):
+        raise ConfigError(f"{path}: 'run' is {type(section).__name__} and no section. Begin it with a line [run].")
+    merged = {**base.run.model_dump(exclude_unset=True), **section}
     return check(RunSection, merged, path)
 
 

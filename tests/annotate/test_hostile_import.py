@@ -305,3 +305,20 @@ def test_a_store_that_was_removed_takes_no_more(store: Store, tmp_path: Path) ->
         path.unlink()
     with pytest.raises(StoreError, match="was removed or replaced"), store.begin() as transaction:
         transaction.add([Participant(id="p_1", kind="human")])
+
+
+# --- a release whose fields are of other kinds -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("why_stop", {"a": 1}), ("user_queries", 1.5), ("ai_responses", {"a": 1}), ("workerId", [])]
+)
+def test_a_field_of_another_kind_is_told_with_its_record(
+    store: Store, tmp_path: Path, field: str, value: object
+) -> None:
+    record = {
+        "workerId": "w", "user_queries": ["how?"], "ai_responses": ["Try."], "problem_1_turns": -1, "problem_id": 3,
+        "model": "m", "overall_rating": 8, "why_stop": "done",
+    }  # fmt: skip
+    (tmp_path / "math_tutoring_annotations.json").write_text(json.dumps([record, {**record, field: value}]))
+    refused(store, tmp_path / "math_tutoring_annotations.json", says="record 2: .*as it was released")

@@ -229,6 +229,14 @@ def test_what_is_named_twice_is_planned_once_and_what_is_nowhere_is_told(call, t
     assert "per_task: 'nope' is not declared" in call("plan").err
 
 
+@pytest.mark.parametrize("text", ["run = 5\n", "[[run]]\n", "run = 'x'\n"])
+def test_a_run_file_whose_run_is_no_section_is_refused(call, tmp_path: Path, text: str) -> None:  # type: ignore[no-untyped-def]
+    study(tmp_path, MODEL + RUN)
+    (tmp_path / "r.toml").write_text(text)
+    said = call("plan", "r.toml")
+    assert said.code == 2 and "no section" in said.err and said.err.count("\n") == 1
+
+
 def test_nothing_to_do_is_said(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     study(tmp_path, MODEL + RUN + "per_task = {math_tutoring = 0}\n")
     call("import", str(chats(tmp_path / "c.jsonl")))

@@ -44,5 +44,6 @@ def _read_source(source: Source, builder: Builder) -> None:
         reader = math.read_record if file.task == math.TASK else documents.read_record
         for record in file.records():
             builder.start_record(record)
-            reader(record, builder, beside)
+            with builder.shaped():
+                reader(record, builder, beside)
     beside.report()

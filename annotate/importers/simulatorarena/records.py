@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from annotate.errors import InputError
 from annotate.importers.contract import Batch, Options, Pseudonym, item_id, person_rater
@@ -34,6 +37,10 @@ ALIASES = {"mistral-large-latest": "mistral-large-2407", "mistral-large-2407": "
 """One assistant that stands under two names in the release."""
 
 Raw = dict[str, Any]
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:120]
 
 
 def normalise_latex(text: str) -> str:
@@ -128,6 +135,23 @@ class Builder:
         self._number += 1
         if not isinstance(record, dict):
             raise InputError(f"{self.where}: is no object. Give the file as it was released.")
+
+    @contextmanager
+    def shaped(self) -> Iterator[None]:
+        """Say of a record whose fields are of other kinds than those of the release which one is and where."""
+        try:
+            yield
+        except ValidationError as error:
+            problem = error.errors()[0]
+            key, fault = ".".join(map(str, problem["loc"])) or "record", problem["msg"]
+            raise InputError(
+                f"{self.where}: {key}: {fault[:1].lower()}{fault[1:]}. Give the file as it was released."
+            ) from None
+        except (TypeError, ValueError, AttributeError, LookupError) as error:
+            raise InputError(
+                f"{self.where}: a field is of another kind than in the release ({_line(error)}). "
+                "Give the file as it was released."
+            ) from None
 
     def require(self, record: Raw, *names: str) -> None:
         """Raise unless the fields without which nothing can be stored are there."""
