@@ -23,6 +23,7 @@ Missing = Literal["skipped", "unparsable", "not_applicable"]
 ConsentScope = Literal["take_part", "share_deidentified", "share_verbatim"]
 Level = Literal["nominal", "ordinal", "interval", "ratio", "text"]
 TargetKind = Literal["conversation", "turn", "pair", "criterion", "verdict"]
+SeenBy = Literal["both", "user", "assistant", "neither"]
 Value = str | int | float | bool
 
 
@@ -70,7 +71,11 @@ class ToolCall(Noun):
 
 
 class Turn(Noun):
-    """One message: `text` is the original, `display` a repaired rendering, `private` never shown to the other side."""
+    """One message: `text` is the original, `display` a repaired rendering, `private` never shown to the other side.
+
+    `seen_by` says to which side the message as a whole was shown: the result of a tool only to the side that called it.
+    `answers` is, on a turn of a tool, the id of the call whose result it is.
+    """
 
     position: int = Field(ge=0)
     role: Role
@@ -81,6 +86,8 @@ class Turn(Noun):
     attachments: tuple[str, ...] = ()
     missing: bool = False
     part: str | None = None
+    seen_by: SeenBy = "both"
+    answers: str | None = None
     created_at: AwareDatetime | None = None
     seconds: float | None = None
     usage: Usage | None = None
