@@ -133,7 +133,7 @@ class Frontier:
 class Decision:
     """The cheapest proxy that is faithful enough: by the point rule, and by the assured rule.
 
-    `needed_n` is how many tasks would settle on which side of q the chosen proxy (or the best, where none is) lies; None
+    `needed_n` is how many tasks would settle on which side of q the chosen proxy (or the best, if none is) lies; None
     where it is settled or never can be (`needed_reason`).
     """
 
