@@ -1,4 +1,4 @@
-"""What rubrics and verdicts would cost, before there are any: tokens from the episodes themselves, dollars where known."""
+"""What rubrics and verdicts would cost, before there are any: tokens from the episodes, dollars where known."""
 
 from __future__ import annotations
 

@@ -42,7 +42,8 @@ def test_a_longer_episode_costs_more_and_a_cache_less() -> None:
     short = judging_load([(episode(1), ITEM, "")])
     long = judging_load([(episode(1, words=40_000), ITEM, "")])
     assert long.prefix_tokens - short.prefix_tokens == pytest.approx(39_000 / 4, abs=1)
-    full, cached = (long.cost_usd("judge", PRICES, cached=flag) for flag in (False, True))
+    many = judging_load([(episode(n, words=40_000), ITEM, "") for n in range(20)])
+    full, cached = (many.cost_usd("judge", PRICES, cached=flag) for flag in (False, True))
     assert full is not None and cached is not None and cached < full / 2
 
 
