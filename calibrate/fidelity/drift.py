@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,9 +16,22 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.random import Generator
 
+    from calibrate.probes.probing import ProbeRow
+
 DRIFT = "later − earlier"
 METHOD = "Newcombe, independent samples"
 TARGET = "later episodes of the same kind of task"
+FAULTS = {
+    "gold_write_missed_asked": "gold writes missed when told to",
+    "first_turn_disclosure": "identifiers in the first turn",
+    "unexecuted_claim": "claims without a call",
+    "stop_on_confirmation": "stopped when asked to confirm",
+    "text_beside_call": "text beside a tool call",
+    "glued_token": "end token beside other text",
+    "role_flip": "spoke as the agent",
+    "leaked_thought": "showed its reasoning",
+}
+"""The probes whose share is compared, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +103,19 @@ def faithful_rates(rows: pd.DataFrame) -> dict[tuple[str, str], Rate]:
     return {
         (str(proxy), "UFS"): Rate(int(group["faithful"].sum()), len(group))
         for proxy, group in scored.groupby("proxy", observed=True)
+    }
+
+
+def probe_rates(rows: Iterable[ProbeRow]) -> dict[tuple[str, str], Rate]:
+    """Return how often each fault that a probe looks for was found, where it applies at all (probes, not UFS)."""
+    from calibrate.probes.summary import summarise
+
+    return {
+        (summary.proxy, FAULTS[share.probe]): Rate(share.found, share.share.n)
+        for summary in summarise(rows)
+        if summary.domain is None
+        for share in summary.shares
+        if share.probe in FAULTS and share.share.n
     }
 
 

@@ -114,6 +114,8 @@ class ProxyScore:
     """Of the episodes with full reward, the share that fails UFS."""
     seconds: Estimate | None = None
     turns: Estimate | None = None
+    """The user's turns in an episode."""
+    bounds_pooled: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,3 +215,5 @@ class FidelityAnalysis:
     notes: tuple[str, ...] = ()
     points: pd.DataFrame | None = None
     """One row per proxy: proxy, cost_usd, ufs, low, high, reward, dominated."""
+    disclosure_against_rest: Estimate | Undefined | None = None
+    """Spearman's rho over proxies of UFS on disclosure criteria with UFS on all others; None where only totals are."""
