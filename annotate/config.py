@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -95,17 +95,61 @@ class ModelConfig(Section):
 
 
 class PriceConfig(Section):
-    """`[prices."MODEL"]`: US dollars per million tokens, and the day on which they were true."""
+    """`[prices."MODEL"]`: what a model cost on a day: by million tokens, or by the hour of one's own GPUs.
 
-    input_usd_per_million: float = Field(ge=0)
-    output_usd_per_million: float = Field(ge=0)
+    Exactly one of the two is given in full; `conversations_per_hour` is the measured rate of all `gpus` together.
+    """
+
+    input_usd_per_million: float | None = Field(default=None, ge=0)
+    output_usd_per_million: float | None = Field(default=None, ge=0)
     cached_input_usd_per_million: float | None = Field(default=None, ge=0)
+    gpu_hour_usd: float | None = Field(default=None, gt=0)
+    gpus: float | None = Field(default=None, gt=0)
+    conversations_per_hour: float | None = Field(default=None, gt=0)
     as_of: str
 
     @field_validator("as_of", mode="before")
     @classmethod
-    def _as_text(cls, day: Any) -> Any:
-        return day.isoformat() if isinstance(day, date) else day
+    def _is_a_day(cls, day: Any) -> Any:
+        if isinstance(day, datetime):
+            day = day.date()
+        if isinstance(day, date):
+            return day.isoformat()
+        if isinstance(day, str):
+            try:
+                return date.fromisoformat(day.strip()).isoformat()
+            except ValueError:
+                raise ValueError('must be a day of the calendar, such as "2026-11-01"') from None
+        return day
+
+    @model_validator(mode="after")
+    def _one_of_two_forms(self) -> PriceConfig:
+        tokens = {name: getattr(self, name) for name in ("input_usd_per_million", "output_usd_per_million")}
+        hours = {name: getattr(self, name) for name in ("gpu_hour_usd", "gpus", "conversations_per_hour")}
+        by_tokens = any(v is not None for v in (*tokens.values(), self.cached_input_usd_per_million))
+        by_hours = any(v is not None for v in hours.values())
+        if by_tokens and by_hours:
+            raise ValueError(
+                "a price is either by million tokens or by GPU hours, and here are keys of both; leave out one kind"
+            )
+        if not by_tokens and not by_hours:
+            raise ValueError(f"a price needs {' and '.join(tokens)}, or {', '.join(hours)}; here is neither")
+        absent = [name for name, value in (hours if by_hours else tokens).items() if value is None]
+        if absent:
+            raise ValueError(f"{absent[0]!r} is missing, and without it the price is not complete; add it")
+        return self
+
+    @property
+    def usd_per_conversation(self) -> float | None:
+        """US dollars per conversation on one's own GPUs; None where the price is by tokens."""
+        if self.gpu_hour_usd is None or self.gpus is None or self.conversations_per_hour is None:
+            return None
+        return self.gpu_hour_usd * self.gpus / self.conversations_per_hour
+
+
+def age_days(price: PriceConfig, today: date) -> int:
+    """Return how many days before `today` a price was true; negative where its day is still to come."""
+    return (today - date.fromisoformat(price.as_of)).days
 
 
 class TaskConfig(Section):
@@ -113,6 +157,24 @@ class TaskConfig(Section):
 
     path: str | None = None
     group_by: tuple[str, ...] | None = None
+
+
+class TaxonomySection(Section):
+    """`[taxonomy]`: a TOML file with further failure families and modes, relative to the study's folder."""
+
+    path: str | None = Field(default=None, min_length=1)
+
+
+class FidelitySection(Section):
+    """`[fidelity]`: what is asked of user proxies; `usercal ufs` has an option for each, which comes first."""
+
+    q: float = Field(default=0.84, ge=0, le=1)
+    margin: float = Field(default=0.0, ge=0, le=1)
+    basis: Literal["domains", "episodes"] = "domains"
+    rollouts: int | None = Field(default=None, ge=1)
+    prompts: int | None = Field(default=None, ge=1)
+    max_seconds: float | None = Field(default=None, gt=0)
+    max_turns: float | None = Field(default=None, gt=0)
 
 
 class StrategyConfig(Section):
@@ -163,6 +225,8 @@ class StudyConfig(Section):
     models: dict[str, ModelConfig] = Field(default_factory=dict)
     prices: dict[str, PriceConfig] = Field(default_factory=dict)
     tasks: dict[str, TaskConfig] = Field(default_factory=dict)
+    taxonomy: TaxonomySection = Field(default_factory=TaxonomySection)
+    fidelity: FidelitySection = Field(default_factory=FidelitySection)
     scales: dict[str, Scale] = Field(default_factory=dict)
     strategies: dict[str, StrategyConfig] = Field(default_factory=dict)
     consent: dict[str, str] = Field(default_factory=dict)

@@ -12,6 +12,9 @@ VerdictValue = Literal["pass", "fail", "na", "missing"]
 EpisodeStatus = Literal["ok", "infra_error", "not_scorable"]
 CostBasis = Literal["billed", "list", "self_hosted", "estimated", "unknown"]
 
+TASK_PREFIX = "tau_"
+"""The tasks whose conversations are episodes of user proxies, such as `tau_retail`; they are no twins of anybody."""
+
 EPISODE_COLUMNS = [
     "episode",
     "proxy",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from annotate.episodes import TASK_PREFIX
 from annotate.importers.contract import person_rater
 from annotate.schema import Annotation, Conversation, Item, Profile, Rater, Scale
 
@@ -121,13 +122,18 @@ class StudyFrames:
 
 
 def read_frames(store: Store) -> StudyFrames:
-    """Read the store into frames, in bulk."""
+    """Read the store into frames, in bulk. Episodes of user proxies are left out: `episode_frames` reads those."""
     from annotate.schema import Failure
 
     items = {item.id: item for item in store.iterate(Item)}
     raters = {rater.id: rater for rater in store.iterate(Rater)}
     conversations = pd.DataFrame(
-        [_conversation(c, items.get(c.item)) for c in store.iterate(Conversation)], columns=CONVERSATION_COLUMNS
+        [
+            _conversation(c, items.get(c.item))
+            for c in store.iterate(Conversation)
+            if c.origin == "human" or not c.task.startswith(TASK_PREFIX)
+        ],
+        columns=CONVERSATION_COLUMNS,
     )
     ratings, pairs = _annotations(store, raters)
     tasks = dict(zip(conversations["conversation"], conversations["task"], strict=True))

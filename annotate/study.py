@@ -72,6 +72,15 @@ assistant_max_tokens = 100
 [report]
 resamples = 2000
 seed = 7
+
+# [fidelity]                         # user proxies in tau-bench runs: usercal ufs
+# q = 0.84                           # the fidelity that is enough
+# margin = 0.0                       # how far below is still enough
+# [prices."hosted_vllm/Qwen3-32B"]   # a proxy on your own GPUs
+# gpu_hour_usd = 2.10
+# gpus = 2
+# conversations_per_hour = 5400      # measured
+# as_of = "2026-11-01"
 """
 
 

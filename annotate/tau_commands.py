@@ -58,7 +58,8 @@ def result_name(proxy: str, domain: str) -> str:
     return f"{domain}_{_UNSAFE.sub('-', proxy).strip('-')}"
 
 
-def _check(proxies: Sequence[str], pilot: Pilot) -> None:
+def check_names(proxies: Sequence[str]) -> None:
+    """Raise `InputError` where no proxy is named, one twice, or two whose results would have the same name."""
     if not proxies:
         raise InputError("--commands: no proxy is named. Give model names with commas: --commands gpt-4.1-mini,gpt-4.1")
     saved: dict[str, str] = {}
@@ -72,6 +73,10 @@ def _check(proxies: Sequence[str], pilot: Pilot) -> None:
                 else f"--commands: {saved[name]!r} and {proxy!r} would be saved under one name. Run them apart."
             )
         saved[name] = proxy
+
+
+def _check(proxies: Sequence[str], pilot: Pilot) -> None:
+    check_names(proxies)
     if not pilot.domains:
         raise InputError("--domains: no domain is named. Give tau2's domains with commas: --domains retail,airline")
     for name, number in (("--tasks-per-domain", pilot.tasks), ("--trials", pilot.trials)):

@@ -1,7 +1,7 @@
 """Which proxy to use: the cheapest that is faithful enough, how firmly the tasks support it, and what is assured.
 
-Support is the share of resampled task sets in which a statement holds. It is about one minus a one-sided p, not the
-probability that the statement is true.
+Support is the share of resampled task sets in which a statement holds, smoothed (`TaskSums.smoothed`). It is about one
+minus a one-sided p, not the probability that the statement is true.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ def decide(
     draws = combine(means, counts, question.basis)
     points = by_basis[question.basis]
     lower, upper, critical = simultaneous_limits(sums, draws, question, fork(rng))
-    support = supports(points, draws, sums.proxies, question, out)
+    smooth = combine(sums.smoothed(means, counts, fork(rng)), counts, question.basis)
+    support = supports(points, smooth, sums.proxies, question, out)
     decision = _decision(sums, points, lower, upper, support, question, out, audited)
     return Ruling(
         decision=decision,

@@ -155,6 +155,20 @@ class TaskSums:
             means[:, :, at] = _ratio(drawn, counts[:, :, at])
         return means, counts
 
+    def smoothed(self, means: FloatArray, counts: FloatArray, rng: Generator) -> FloatArray:
+        """Return resampled means between the steps of the data and drawn a little towards the middle.
+
+        One task of fidelity ½ is added, spread over the domains, and a uniform part of an episode from −½ to ½. A plain
+        resample counts ties at q in full and knows nothing but what was seen, so that support in small studies holds less
+        often than it says: over a prior, with 60 tasks .71 against .64, thus .70 against .66.
+        """
+        tasks = self.task_counts()
+        rollouts = np.divide(self.counts(), tasks, out=np.ones_like(tasks), where=tasks > 0)
+        added = rollouts / len(self.domains)
+        between = rng.uniform(-0.5, 0.5, (len(means), 1, means.shape[2]))  # the same for all proxies: they are paired
+        drawn: FloatArray = np.clip((means * counts + added / 2.0 + between) / (counts + added), 0.0, 1.0)
+        return drawn
+
     def estimate(self, name: str, proxy: str, domain: str, level: float, *, nothing: str = NOTHING) -> Estimate:
         """Return the mean of one proxy in one domain, with its limits for new tasks."""
         at, place = self.proxies.index(proxy), self.domains.index(domain)

@@ -29,11 +29,17 @@ class Rates:
 FREE = Rates(0.0, 0.0, 0.0, "free")
 
 
-def study_rates(price: PriceConfig) -> Rates:
-    """Return the rates of a `[prices."MODEL"]` section; cached input costs as other input where it is not given."""
-    cached = price.cached_input_usd_per_million
-    full = price.input_usd_per_million
-    return Rates(full / 1e6, price.output_usd_per_million / 1e6, (full if cached is None else cached) / 1e6, "study")
+def study_rates(price: PriceConfig) -> Rates | None:
+    """Return the rates of a `[prices."MODEL"]` section; cached input costs as other input where it is not given.
+
+    None where the price is by GPU hours: it is known for a conversation, not for a token.
+    """
+    full, output, cached = (
+        price.input_usd_per_million, price.output_usd_per_million, price.cached_input_usd_per_million,
+    )  # fmt: skip
+    if full is None or output is None:
+        return None
+    return Rates(full / 1e6, output / 1e6, (full if cached is None else cached) / 1e6, "study")
 
 
 def table_rates(entry: Mapping[str, Any] | None) -> Rates | None:

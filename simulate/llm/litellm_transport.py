@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 import threading
 import warnings
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar
 from weakref import WeakSet
 
@@ -208,3 +210,46 @@ def count_tokens(model: str, messages: Sequence[Mapping[str, str]]) -> int:
     """Return how many tokens a prompt has by litellm's tokenizer for the model (an approximation for most)."""
     with quiet_output():
         return int(load_litellm().token_counter(model=model, messages=list(messages)))
+
+
+# Models whose tokenizers some versions of litellm fetch, and the names under which tiktoken keeps its encodings.
+_FETCHED = re.compile(r"llama-?[23]|replicate|command|cohere", re.IGNORECASE)
+_ENCODINGS = {
+    "cl100k_base": "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
+    "o200k_base": "fb374d419588a4632f3f557e76b4b70aebbca790",
+}
+_BASIC = "gpt-4"
+
+
+def text_counter(model: str) -> tuple[Callable[[str], int], str] | None:
+    """Return (tokens of a text, what counts them) for a model, without a network; None where no tokenizer is there.
+
+    A model whose tokenizer would have to be fetched is counted with the encoding that comes with litellm.
+    """
+    litellm = load_litellm()
+    own_folder = Path(litellm.__file__).parent / "litellm_core_utils" / "tokenizers"
+    folder = Path(os.environ.get("CUSTOM_TIKTOKEN_CACHE_DIR") or own_folder)
+    there = {name for name, file in _ENCODINGS.items() if (folder / file).is_file()}
+    if "cl100k_base" not in there:
+        return None
+    own = provider_of(model) is not None and not _FETCHED.search(model) and "o200k_base" in there
+    name = model if own else _BASIC
+
+    def count(text: str) -> int:
+        return int(litellm.token_counter(model=name, text=text.encode("utf-8", "replace").decode("utf-8")))
+
+    with quiet_output():
+        try:
+            count("a text")
+        except (OSError, ValueError):
+            return None
+    return count, f"litellm's tokenizer for {name}" if own else "litellm's cl100k_base"
+
+
+def priced_names(model: str) -> list[str]:
+    """Return the names `PROVIDER/MODEL` of litellm's table for this very model; none if it names its provider."""
+    litellm = load_litellm()
+    if provider_of(model) is not None:
+        return []
+    providers = {str(getattr(provider, "value", provider)) for provider in litellm.provider_list}
+    return sorted(name for provider in providers if (name := f"{provider}/{model}") in litellm.model_cost)

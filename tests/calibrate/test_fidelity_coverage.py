@@ -173,7 +173,7 @@ def test_intervals_of_ufs(ufs: tuple[float, ...], sizes: tuple[int, ...], rollou
 # ------------------------------------------------------------------------------------------ support and assurance
 
 PRIOR = (0.74, 0.94)  # of every proxy's UFS, uniform around q = .84
-SUPPORTS = [(PAPER, 1, 0.05), ((60,), 1, 0.12), ((40, 25), 3, 0.12)]  # tasks, rollouts, how far support may be too high
+SUPPORTS = [(PAPER, 1, 0.05), ((60,), 1, 0.08), ((40, 25), 3, 0.08)]  # tasks, rollouts, how far support may be too high
 BINS = (0.0, 0.1, 0.5, 0.9, 1.0)
 
 
