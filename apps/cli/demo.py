@@ -11,13 +11,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from annotate.errors import MissingExtraError, StudyError
 from annotate.study import Study, alone
 from apps.cli.options import answer, json_option, row, shown_path
+
+if TYPE_CHECKING:
+    from calibrate.report.published import Published
 
 RECORDING = "calls.jsonl.gz"
 MARK = ".usercal-demo"
@@ -31,6 +34,11 @@ LIVE_TASKS = {"math_tutoring": 4, "document_creation": 2}
 LIVE_STRATEGIES = ("zero_shot_cot", "profile_interaction_length")
 LIVE_SCALES = ("interaction", "turing")
 LIVE_CALLS = 150
+PUBLISHED_Q = 0.84
+PUBLISHED_SOURCE = (
+    "Seven user proxies, one agent, 375 tau-bench tasks: the totals of Tables 1 and 2 of UserProxyBench (Jain and "
+    "Sandhu, 2026), recomputed; the verdicts are those of the paper's judge."
+)
 
 CONFIG = """\
 # The demo study of UserCal: conversations and ratings written by its authors, not human data.
@@ -113,13 +121,17 @@ def _demo(out: Path, live: bool, calls: int, show: bool, say: _Sayer, began: flo
     facts["run"] = run_facts
     from apps.cli.report import write_report
     from calibrate.report.composing import headline
+    from calibrate.report.published import published_line
 
     with say.timed("report") as note:
-        report, paths = write_report(study, study.folder, demo=True, title="UserCal demo")
+        published = published_fidelity()
+        report, paths = write_report(study, study.folder, demo=True, title="UserCal demo", published=published)
         note("computed")
     lines = headline(report)
     for line in lines:
         say(row(f"  {line.label}", line.text))
+    say(row("  fidelity", "UserProxyBench's published table, seven proxies, recomputed here:"))
+    say(row("", published_line(published)))
     seconds = time.monotonic() - began
     say(row("  report", f"{shown_path(paths['html'])}    {seconds:.0f} s in all"))
     if show:
@@ -130,7 +142,7 @@ def _demo(out: Path, live: bool, calls: int, show: bool, say: _Sayer, began: flo
         (f"{_program()} check", "which of your keys and servers work"),
     ]
     facts |= {
-        "lines": {line.label: line.text for line in lines},
+        "lines": {**{line.label: line.text for line in lines}, "fidelity": published_line(published)},
         "seconds": seconds,
         "report": {kind: str(path) for kind, path in paths.items()},
     }
@@ -246,6 +258,18 @@ def import_demo(study: Study) -> str:
         people = len(set(opened.column(Conversation, "participant", origin="human")))
         assistants = len(set(opened.column(Conversation, "assistant", origin="human")))
         return f"{opened.count(Conversation, origin='human')} conversations, {people} people, {assistants} assistants"
+
+
+def published_fidelity() -> Published:
+    """Recompute the fidelity of seven user proxies from the totals that UserProxyBench published."""
+    from annotate.fidelity_tables import read_results
+    from calibrate.fidelity.analysing import analyse
+    from calibrate.fidelity.results import Question
+    from calibrate.report.published import Published
+
+    with as_file(files("usercal_data") / "userproxybench.csv") as table:
+        frames = read_results(table)
+    return Published(analyse(frames, Question(q=PUBLISHED_Q, seed=7)), PUBLISHED_SOURCE)
 
 
 def _run(study: Study, live: bool, calls: int, say: _Sayer) -> tuple[int, dict[str, Any]]:

@@ -13,6 +13,7 @@ from apps.cli.options import answer, json_option, open_study, row, shown_path, s
 
 if TYPE_CHECKING:
     from calibrate.report.document import Report
+    from calibrate.report.published import Published
 
 
 @click.command(epilog="Example:  usercal report --out reports/")
@@ -51,8 +52,21 @@ def command(
         as_json,
         {"paths": {kind: str(path) for kind, path in paths.items()}, "report": data},
         lines,
-        [("usercal plan", "what twins and model ratings would cost")],
+        _following(study),
     )
+
+
+def _following(study: Study) -> list[tuple[str, str]]:
+    from annotate.episodes import TASK_PREFIX
+    from annotate.schema import Conversation
+
+    with study.open_store(create=False) as opened:
+        tasks = set(opened.column(Conversation, "task"))
+    proxies = [task for task in tasks if task.startswith(TASK_PREFIX)]
+    following = [("usercal ufs", "the episodes of user proxies, which this report leaves out")] if proxies else []
+    if len(proxies) < len(tasks) or not tasks:
+        following.append(("usercal plan", "what twins and model ratings would cost"))
+    return following
 
 
 def _put(path: Path, text: str) -> None:
@@ -74,6 +88,7 @@ def write_report(
     resamples: int | None = None,
     demo: bool = False,
     title: str | None = None,
+    published: Published | None = None,
 ) -> tuple[Report, dict[str, Path]]:
     """Compute the report of a study and write it in three forms; return it and the paths."""
     from annotate.errors import StudyError
@@ -98,6 +113,7 @@ def write_report(
         recorded=bool(frames.calls["recorded"]),
         demo=demo,
         group_by={name: task.group_by for name, task in tasks.items()},
+        published=published,
     )
     paths = {kind: out / f"report.{kind}" for kind in ("html", "md", "json")}
     try:

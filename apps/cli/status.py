@@ -14,15 +14,19 @@ from apps.cli.options import answer, json_option, open_study, row, shown_path, s
 @json_option
 def command(folder: Path | None, store: str | None, as_json: bool) -> None:
     """Say what the study holds, and what comes next."""
+    from annotate.episodes import TASK_PREFIX
     from annotate.schema import Annotation, Call, Conversation, Failure, Item, Profile
 
     study = open_study(folder, store)
     with study.open_store() as opened:
-        origins = opened.column(Conversation, "origin")
-        human, twins = origins.count("human"), origins.count("simulated")
+        human = len(opened.column(Conversation, "origin", origin="human"))
+        simulated = opened.column(Conversation, "task", origin="simulated")
+        episodes = sum(task.startswith(TASK_PREFIX) for task in simulated)
+        twins = len(simulated) - episodes
         counts = {
             "human_conversations": human,
             "simulated_conversations": twins,
+            "proxy_episodes": episodes,
             "people": len(set(opened.column(Conversation, "participant", origin="human"))),
             "items": opened.count(Item),
             "profiles": opened.count(Profile),
@@ -38,7 +42,11 @@ def command(folder: Path | None, store: str | None, as_json: bool) -> None:
         row("ratings", f"{counts['annotations']} annotations"),
         row("calls", f"{counts['calls']} in the ledger; {counts['failures']} failures on record"),
     ]
-    if not human:
+    if episodes:
+        lines.insert(3, row("proxies", f"{episodes} episodes of user proxies"))
+    if not human and episodes:
+        following = [("usercal ufs", "what they show of the proxies' fidelity")]
+    elif not human:
         following = [("usercal import PATH", "your conversations")]
     elif not twins:
         following = [("usercal report", "what people alone say"), ("usercal plan", "what twins would cost")]

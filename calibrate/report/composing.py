@@ -15,6 +15,7 @@ from calibrate.report.document import Block, Card, Note, Paragraph, Report, Sect
 from calibrate.report.effort import cost_section, missing_section
 from calibrate.report.methods import methods
 from calibrate.report.outcomes import outcome_section
+from calibrate.report.published import Published, published_card, published_section
 from calibrate.report.ratings import human_frame, human_section, mean_rating, scale_label
 from calibrate.report.realism import TaskRealism, realism_section, told_apart
 from calibrate.report.verdict import (
@@ -57,6 +58,7 @@ def compose(
     recorded: bool,
     demo: bool,
     group_by: Mapping[str, tuple[str, ...]],
+    published: Published | None = None,
 ) -> Report:
     """Return the report of a study, the answer first.
 
@@ -66,6 +68,7 @@ def compose(
         demo: whether the conversations were written by the authors; the report says so.
         group_by: task → tags that make, with the assistant, the groups of the main figure; a task that is not
             there is grouped as study.toml says.
+        published: published figures that are shown beside the study's own, with their source.
 
     Raises:
         ConfigError: a negative seed, or an equivalence margin that leaves nothing outside it.
@@ -76,11 +79,12 @@ def compose(
     sections = [_overview(context), human_section(context), alignment_section(parts), realism_section(told)]
     optional = (outcome_section(context, parts), cost_section(context))
     sections += [section for section in optional if section is not None]
+    sections += [published_section(published)] if published is not None else []
     return Report(
         title=title,
         subtitle=_subtitle(context),
         verdict=tuple(_verdict(context, parts, told)),
-        cards=tuple(_cards(context, parts, told)),
+        cards=(*_cards(context, parts, told), *([published_card(published)] if published is not None else [])),
         sections=(*sections, missing_section(context)),
         methods=methods(context, parts, told),
         footer=f"UserCal {installed_version()}, seed {seed}, {resamples:,} resamples.",
