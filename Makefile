@@ -38,7 +38,7 @@ hashes: ## the table of hashes in data/README.md is fresh
 
 check: lint types contracts hashes test ## all of the above
 
-bench: install ## what the gateway adds to a call
+bench: install ## what the gateway adds to a call, how fast runs import, what a million verdicts take
 	@for file in tests/benchmarks/bench_*.py; do $(BIN)/python $$file $(ARGS) || exit 1; done
 
 coverage: install ## the tests, and the lines and branches that none of them reaches

@@ -1,4 +1,4 @@
-"""What an import refuses: what a database cannot hold, and annotations of something that they cannot be of."""
+"""What an import refuses, and what it may fill in of records that are there already."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from annotate.errors import InputError
-from annotate.schema import Annotation, Scale
+from annotate.schema import Annotation, Conversation, Run, Scale
 
+_COMPARED = ("assistant", "documents", "ended", "outcome", "survey", "tags")
 _NEEDED = {
     "conversation": ("conversation", "turn", "pair", "verdict"),
     "other": ("pair",),
@@ -63,3 +64,43 @@ def check_corrections(annotations: Iterable[Annotation]) -> None:
             seen[str(step)] = None
             step = follows[str(step)]
         sound |= set(seen)
+
+
+def completed(stored: Conversation, given: Conversation) -> Conversation | None:
+    """Return a stored conversation with what a new import of the same file knows more of it; None for nothing.
+
+    That is who played the user, and which task with which blueprint it was: what a file may leave out, and the caller
+    can add later. A name that the caller gives a simulated user counts from then on.
+    """
+    if stored.id != given.id or stored.provenance is None or stored.provenance.format != "tau":
+        return None
+    changed: dict[str, object] = {}
+    tags = dict(stored.tags)
+    known, told = tags.get("proxy", "unknown"), given.tags.get("proxy", "unknown")
+    if told not in (known, "unknown") and (known == "unknown" or "named" in given.tags):
+        changed["participant"] = given.participant
+        tags |= {name: given.tags[name] for name in ("proxy", "named") if name in given.tags}
+    if stored.item != given.item and given.tags.get("blueprint") == "known" != tags.get("blueprint"):
+        changed |= {"item": given.item, "task": given.task}
+        tags |= {name: given.tags[name] for name in ("domain", "blueprint")}
+    return stored.model_copy(update={**changed, "tags": tags}) if changed else None
+
+
+def learns(stored: Run, given: Run) -> bool:
+    """Whether a run that is read again tells guidelines that were not known when it was stored."""
+    known, told = (run.config.get("guidelines") or {} for run in (stored, given))
+    return known.get("text") is None and told.get("text") is not None
+
+
+def differing(stored: Conversation, given: Conversation) -> list[str]:
+    """Return what a file tells otherwise of a conversation that is there already.
+
+    Of results of tau the tags are left out but for the proxy: they say from which file it came first, and what the
+    caller added then.
+    """
+    names = [name for name in _COMPARED if getattr(stored, name) != getattr(given, name)]
+    if stored.provenance is None or stored.provenance.format != "tau":
+        return names
+    known, told = stored.tags.get("proxy"), given.tags.get("proxy")
+    other = told not in (known, "unknown") and "named" not in stored.tags
+    return [name for name in names if name != "tags"] + (["proxy"] if other else [])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from annotate.importers.contract import Batch, NoteKind
+from annotate.importers.contract import Batch, NoteKind, StreamSummary
 from annotate.schema import Annotation
 
 _WIDTH = 12
@@ -31,6 +31,14 @@ class SourceSummary:
     warnings: dict[str, int]
 
 
+@dataclass(frozen=True)
+class Failed:
+    """A source that could not be imported, and the sentence that says why; nothing of it was stored."""
+
+    source: str
+    sentence: str
+
+
 @dataclass
 class ImportSummary:
     """What an import found in its sources, and what of it was new to the store."""
@@ -44,15 +52,30 @@ class ImportSummary:
     sources: list[SourceSummary] = field(default_factory=list)
     next_command: str = "usercal status"
     """What the reader may want next; the lines do not say it."""
+    completed: int = 0
+    """Records in the store that got what was not known of them before: who played the user, its task, guidelines."""
+    streams: list[StreamSummary] = field(default_factory=list)
+    """What the importers say that read source by source."""
+    failures: list[Failed] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
         from dataclasses import asdict
 
-        return asdict(self)
+        return {**asdict(replace(self, streams=[])), "streams": [one.to_dict() for one in self.streams]}
 
     def lines(self) -> list[str]:
         """Return the lines for people: the answer first, then what was found, repaired and dropped."""
+        lines = self._whole_lines() if self.sources or not self.streams else []
+        for stream in self.streams:
+            lines += stream.lines()
+        if self.completed:
+            lines.append(
+                _row("completed", f"{_many(self.completed, 'record')} in the store got what was not known before")
+            )
+        return lines + _rows("failed", [failure.sentence for failure in self.failures])
+
+    def _whole_lines(self) -> list[str]:
         answer = f"{self.new} new, {self.already_there} already there"
         if self.corrections:
             answer += f"; {_many(self.corrections, 'rating')} differed and {_were(self.corrections)} corrected"
@@ -66,9 +89,14 @@ class ImportSummary:
         return lines
 
 
-def summarise(batches: Sequence[Batch], counts: Mapping[str, int]) -> ImportSummary:
-    """Return the summary of batches and of what a plan counted."""
-    simulated = any(c.origin == "simulated" for batch in batches for c in batch.conversations)
+def summarise(
+    batches: Sequence[Batch],
+    counts: Mapping[str, int],
+    streams: Sequence[StreamSummary] = (),
+    failures: Sequence[Failed] = (),
+) -> ImportSummary:
+    """Return the summary of batches and streamed sources, of what a plan counted, and of what failed."""
+    simulated = bool(streams) or any(c.origin == "simulated" for batch in batches for c in batch.conversations)
     human = any(c.origin == "human" for batch in batches for c in batch.conversations)
     return ImportSummary(
         new=counts.get("new", 0),
@@ -79,6 +107,9 @@ def summarise(batches: Sequence[Batch], counts: Mapping[str, int]) -> ImportSumm
         items_completed=counts.get("items completed", 0),
         sources=[_summary(batch) for batch in batches],
         next_command="usercal plan" if human else "usercal ufs" if simulated else "usercal status",
+        completed=counts.get("completed", 0),
+        streams=list(streams),
+        failures=list(failures),
     )
 
 

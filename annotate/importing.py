@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from annotate.errors import InputError
-from annotate.import_checks import check_corrections, check_target, storable
+from annotate.import_checks import check_corrections, check_target, completed, differing, learns, storable
 from annotate.importers.contract import Batch
 from annotate.schema import (
     Annotation,
@@ -19,21 +20,33 @@ from annotate.schema import (
     Participant,
     Profile,
     Rater,
+    Run,
     Scale,
 )
-from annotate.store import Store
+from annotate.store import Store, Transaction
 from annotate.store.tables import import_key
 
 _CHUNK = 400
-_COMPARED = ("assistant", "documents", "ended", "outcome", "survey", "tags")
+
+
+@dataclass(frozen=True)
+class Added:
+    """How many conversations of a batch the store lacked, and under which names all of them are stored."""
+
+    new: int
+    names: dict[str, str]
+    """Conversation of the batch → the identity under which it is stored."""
 
 
 class Plan:
-    """Gathers what is new of several batches; `write` stores all of it in one transaction, or nothing."""
+    """Gathers what is new of several batches; `write` stores all of it in one transaction, or nothing.
 
-    def __init__(self, store: Store) -> None:
+    Batches of a source that is too large for memory are stored one by one by `flush`, in a transaction of the caller's.
+    """
+
+    def __init__(self, store: Store, counts: Counter[str] | None = None) -> None:
         self._store = store
-        self.counts: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter() if counts is None else counts
         self._new: list[Noun] = []
         self._new_items: dict[str, Item] = {}
         self._completed: dict[str, Item] = {}
@@ -49,13 +62,16 @@ class Plan:
         self._imports = store.imports()
         self._annotations = store.ids(Annotation)
         self._profiles = store.ids(Profile)
+        self._runs = store.ids(Run)
+        self._runs_met: set[str | None] = set()
+        self._changed: dict[str, Conversation | Run] = {}
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: Batch) -> Added:
         """Hold one batch against the store and the batches before it; raises `InputError`."""
         with storable():
-            self._add(batch)
+            return self._add(batch)
 
-    def _add(self, batch: Batch) -> None:
+    def _add(self, batch: Batch) -> Added:
         items = {item.id: self._item(item, batch) for item in batch.items}
         for person in batch.participants:
             self._participant(person, batch)
@@ -63,18 +79,31 @@ class Plan:
         for scale in batch.scales:
             self._scale(scale, batch)
         self._add_missing(batch.criteria, self._criteria)
-        names, known = self._add_conversations(batch, items)
+        names, known, added = self._add_conversations(batch, items)
+        self._runs_met.update(one.run for one in added)
+        self._add_runs(batch.runs)
         self._compare(batch, known)
         self._add_profiles(batch, names, known)
         self._add_annotations(batch, names, known, raters)
+        return Added(len(added), names)
 
     def write(self) -> None:
         """Store everything in one transaction."""
-        self.counts["items completed"] = len(self._completed)
-        with storable(), self._store.begin() as transaction:
+        with self._store.begin() as transaction:
+            self.flush(transaction)
+
+    def flush(self, transaction: Transaction) -> None:
+        """Store what was gathered since, and forget it; what is known of the store stays known."""
+        self.counts["items completed"] += len(self._completed)
+        with storable():
             transaction.put(self._completed.values())
             transaction.put(self._stated.values())
+            transaction.put(self._changed.values())
             transaction.add([*self._new_items.values(), *self._new])
+        for gathered in (self._completed, self._stated, self._changed, self._new_items):
+            gathered.clear()
+        self._new = []
+        self._turns = {}
 
     def _item(self, item: Item, batch: Batch) -> str:
         """Return the id under which an item is stored; what the store lacks of it is filled in."""
@@ -149,13 +178,27 @@ class Plan:
                 known.add(noun.id)
                 self._new.append(noun)
 
-    def _add_conversations(self, batch: Batch, items: dict[str, str]) -> tuple[dict[str, str], dict[str, Conversation]]:
-        """Add new conversations; return id → stored id, and stored id → conversation of the batch that was there."""
+    def _add_runs(self, runs: Iterable[Run]) -> None:
+        """Add runs of conversations that are new; one that is there gets the guidelines that were not known before."""
+        for run in runs:
+            if run.id not in self._runs:
+                if run.id in self._runs_met:
+                    self._runs.add(run.id)
+                    self._new.append(run)
+            elif (stored := self._store.get(Run, run.id)) is not None and learns(stored, run):
+                self._changed[run.id] = stored.model_copy(update={"config": run.config})
+                self.counts["completed"] += 1
+
+    def _add_conversations(
+        self, batch: Batch, items: dict[str, str]
+    ) -> tuple[dict[str, str], dict[str, Conversation], list[Conversation]]:
+        """Add new conversations; return id → stored id, stored id → conversation that was there, and the new ones."""
         names: dict[str, str] = {}
         known: dict[str, Conversation] = {}
         added: list[Conversation] = []
         for given in batch.conversations:
-            conversation = given.model_copy(update={"item": items.get(given.item, given.item)})
+            item = items.get(given.item, given.item)
+            conversation = given if item == given.item else given.model_copy(update={"item": item})
             key = import_key(conversation)
             stored = given.id if given.id in self._conversations else self._imports.get(key) if key else None
             names[given.id] = stored or given.id
@@ -176,17 +219,32 @@ class Plan:
         self._new += added
         self.counts["new"] += len(added)
         self.counts["already there"] += len(known)
-        return names, known
+        return names, known, added
 
     def _compare(self, batch: Batch, known: dict[str, Conversation]) -> None:
         """Warn of conversations that are already there and that the file now tells differently."""
         for chunk in _chunks(list(known)):
             for stored in self._store.select(Conversation, id=chunk):
-                for name in _COMPARED:
-                    if getattr(stored, name) != getattr(known[stored.id], name):
-                        batch.notes.warn(
-                            f"conversations already there whose {name} differs in the file: the stored one stays"
-                        )
+                if (improved := completed(stored, known[stored.id])) is not None:
+                    self._improve(stored, improved)
+                    continue
+                for name in differing(stored, known[stored.id]):
+                    batch.notes.warn(
+                        f"conversations already there whose {name} differs in the file: the stored one stays"
+                    )
+
+    def _improve(self, stored: Conversation, improved: Conversation) -> None:
+        """Put a conversation with what was not known of it before, unless that makes it one that is there already."""
+        key = import_key(improved)
+        if key in self._imports and self._imports[key] != stored.id:
+            return
+        old = import_key(stored)
+        if old is not None:
+            self._imports.pop(old, None)
+        if key is not None:
+            self._imports[key] = stored.id
+        self._changed[stored.id] = improved
+        self.counts["completed"] += 1
 
     def _add_profiles(self, batch: Batch, names: dict[str, str], known: dict[str, Conversation]) -> None:
         placed = [

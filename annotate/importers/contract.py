@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, TypeGuard
 
 from annotate.schema import (
     Annotation,
@@ -17,6 +17,7 @@ from annotate.schema import (
     Participant,
     Profile,
     Rater,
+    Run,
     Scale,
     canonical_hash,
 )
@@ -52,6 +53,14 @@ class Options:
     scopes_basis: str | None = None
     scales: Mapping[str, Scale] = field(default_factory=dict)
     map_file: Path | None = None
+    user_model: str | None = None
+    """The model that played the user, for files that do not say."""
+    proxy: str | None = None
+    """What to call the simulated user, in place of its model."""
+    guidelines: str | None = None
+    """The text that simulated users with tools were given."""
+    tasks: Path | None = None
+    """A file of tasks, for results that hold none."""
 
 
 @dataclass
@@ -68,12 +77,13 @@ class Batch:
     raters: list[Rater] = field(default_factory=list)
     annotations: list[Annotation] = field(default_factory=list)
     criteria: list[Criterion] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
     notes: Notes = field(default_factory=Notes)
     facts: dict[str, str | int] = field(default_factory=dict)
 
 
-class Importer(Protocol):
-    """Knows one format: recognises it by content and reads it."""
+class Format(Protocol):
+    """Knows one format and recognises it by content."""
 
     name: str
     title: str
@@ -81,8 +91,64 @@ class Importer(Protocol):
     def detects(self, path: Path) -> bool:
         """Whether the file or folder is of this format; reads little."""
 
+
+class Importer(Format, Protocol):
+    """Reads a format at once: all of its files are one batch."""
+
     def read(self, paths: Sequence[Path], pseudonym: Pseudonym, options: Options) -> Batch:
         """Read everything below `paths`; raises `InputError` and writes nothing."""
+
+
+class Reading(Protocol):
+    """One source that is read in batches, each small beside the file."""
+
+    @property
+    def label(self) -> str:
+        """What the source is called."""
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield the nouns of the source; raises `InputError`, whereupon nothing of the source is stored."""
+
+    def stored(self, batch: Batch, new: int, names: Mapping[str, str]) -> None:
+        """Take note of how much of a batch was new, and under which identities its conversations are stored."""
+
+
+class StreamSummary(Protocol):
+    """What an import of streamed sources found."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+
+    def lines(self) -> list[str]:
+        """Return the lines for people."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What an importer found: sources to read, with their sizes in bytes, and those that cannot be read, with why."""
+
+    readings: list[Reading]
+    sizes: list[int]
+    broken: list[tuple[str, str]]
+    summarise: Callable[[Sequence[Reading], Mapping[str, str]], StreamSummary]
+    """Sums up the sources that were stored; conversations that repeat others are given with those that count."""
+
+
+class StreamingImporter(Format, Protocol):
+    """Reads a format in batches, each source in a transaction of its own."""
+
+    def sources(self, paths: Sequence[Path], options: Options, on_read: Callable[[int], None] | None = None) -> Sources:
+        """Find the sources below `paths`; `on_read` is told how many bytes of the present one were read."""
+
+
+def reads_whole(importer: Format) -> TypeGuard[Importer]:
+    """Whether an importer reads its sources at once."""
+    return not streams(importer)
+
+
+def streams(importer: Format) -> TypeGuard[StreamingImporter]:
+    """Whether an importer reads its sources in batches."""
+    return hasattr(importer, "sources")
 
 
 def item_id(task: str, key: str) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn, TextIO, TypeVar
+from typing import Any, NamedTuple, NoReturn, Protocol, TextIO, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -20,6 +20,8 @@ FIRST_LINE = 1 << 22
 
 _SPACE = " \t\r\n"
 _CHUNK = 1 << 16
+_WIDE = 1 << 22  # characters that are decoded from at once where a file is streamed for speed
+_LARGE = 1 << 25  # bytes; a larger file is not read at once only to see what is wrong with it
 _NEAR = 16  # a value that is cut off fails this near to the end of what was read, or is an open string
 _BOMS = (
     (b"\xff\xfe\x00\x00", "utf-32"),
@@ -149,6 +151,42 @@ class Decoder:
         return int(digits)
 
 
+class TolerantDecoder:
+    """A fast JSON decoder for large files that programs wrote: nothing is called for an object or a number.
+
+    NaN and Infinity become None and are counted in `unknown_numbers`; a number that is too large for a float becomes
+    infinity, which whoever takes a number has to look for. Integers keep all their digits, lone surrogates stay, and
+    of a key that stands twice in one object the last value counts, as in every reader that such files are made for.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.where = str(path)
+        self.unknown_numbers = 0
+        self._json = json.JSONDecoder(parse_constant=self._constant)
+
+    def next(self, text: str, start: int) -> tuple[Any, int]:
+        """Decode the value at `start`; return it and the place after it; `JSONDecodeError` where it is not complete."""
+        try:
+            return self._json.raw_decode(text, start)
+        except json.JSONDecodeError:
+            raise
+        except RecursionError:
+            raise InputError(f"{self.where}: is nested too deeply to be read. Export it again.") from None
+        except ValueError:  # Python turns no integer of more than some thousand digits into a number
+            raise InputError(
+                f"{self.where}: a number has too many digits. Write a smaller number, or a text."
+            ) from None
+
+    def _constant(self, name: str) -> None:
+        self.unknown_numbers += 1
+
+
+class _Decodes(Protocol):
+    where: str
+
+    def next(self, text: str, start: int) -> tuple[Any, int]: ...
+
+
 def _deeper(value: Any, most: int) -> bool:
     """Whether lists and objects stand in each other more than `most` deep."""
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -177,25 +215,114 @@ def stream_list(path: Path) -> Iterator[Any]:
         window = _Window(file)
         if window.skip() != "[":
             raise InputError(f"{path}: is no list of records. Give the file as it was released.")
+        for piece in _elements(window, decoder, ""):
+            yield piece.value
+
+
+class Piece(NamedTuple):
+    """A part of a file that is streamed: a member of the object that it holds, or an element of a list.
+
+    `name` is the member's, empty where the file holds a list. `place` is the element's place in a list, `BEGIN` where
+    a list that is streamed begins (it may be empty), None for a member that came whole.
+    """
+
+    name: str
+    place: int | None
+    value: Any
+
+
+BEGIN = -1
+
+
+def stream_pieces(
+    path: Path,
+    decoder: _Decodes,
+    lists: Callable[[str], bool] | Collection[str] = (),
+    *,
+    on_read: Callable[[int], None] | None = None,
+    chunk: int = _WIDE,
+) -> Iterator[Piece]:
+    """Yield the members of a file that holds one JSON object, or the elements of one list, in the file's order.
+
+    Of the members that `lists` names, those that are lists come element by element, so that memory holds one element.
+    `on_read` is told how many bytes were read so far. Raises `InputError` for a file that is cut off or no JSON, at
+    the place where that is seen, and for a member of the object that stands twice.
+    """
+    streamed = lists if callable(lists) else lists.__contains__
+    with opened(path) as file:
+        window = _Window(file, chunk, on_read)
+        mark = window.skip()
+        if mark == "[":
+            yield Piece("", BEGIN, None)
+            yield from _elements(window, decoder, "")
+        elif mark == "{":
+            yield from _members(window, decoder, streamed)
+        else:
+            raise InputError(f"{path}: is neither a JSON object nor a list. Give the file as it was written.")
+        if window.skip():
+            window.complain(decoder, "something stands after the end")
+
+
+def _members(window: _Window, decoder: _Decodes, streamed: Callable[[str], bool]) -> Iterator[Piece]:
+    """Yield the members of the object that begins here."""
+    seen: set[str] = set()
+    window.place += 1
+    if window.skip() == "}":
         window.place += 1
-        if window.skip() == "]":
+        return
+    while True:
+        if (mark := window.skip()) != '"':
+            window.complain(decoder, f"a key is missing before {mark!r}" if mark else "it ends")
+        name = str(window.value(decoder))
+        if name in seen:
+            raise InputError(
+                f"{decoder.where}: key {name!r} stands twice in one object, so its value is not known. "
+                "Remove one of the two."
+            )
+        seen.add(name)
+        if (mark := window.skip()) != ":":
+            window.complain(decoder, f"a colon is missing before {mark!r}" if mark else "it ends")
+        window.place += 1
+        if window.skip() == "[" and streamed(name):
+            yield Piece(name, BEGIN, None)
+            yield from _elements(window, decoder, name)
+        else:
+            yield Piece(name, None, window.value(decoder))
+        if window.between(decoder, "}"):
             return
-        while True:
-            yield window.value(decoder)
-            mark = window.skip()
-            window.place += 1
-            if mark == "]":
-                return
-            if mark != ",":
-                window.complain(decoder, f"a comma or a bracket is missing before {mark!r}" if mark else "it ends")
-            window.skip()
+
+
+def _elements(window: _Window, decoder: _Decodes, name: str) -> Iterator[Piece]:
+    """Yield the elements of the list that begins here."""
+    window.place += 1
+    if window.skip() == "]":
+        window.place += 1
+        return
+    index = 0
+    while True:
+        yield Piece(name, index, window.value(decoder))
+        index += 1
+        if window.between(decoder, "]"):
+            return
 
 
 class _Window:
     """The part of a file that is being decoded."""
 
-    def __init__(self, file: TextIO) -> None:
+    def __init__(self, file: TextIO, chunk: int = _CHUNK, on_read: Callable[[int], None] | None = None) -> None:
         self._file, self._text, self.place, self._lines = file, "", 0, 1
+        self._chunk, self._on_read = chunk, on_read
+
+    def between(self, decoder: _Decodes, end: str) -> bool:
+        """Go past the comma or the bracket that follows a value; return whether it was the bracket `end`."""
+        mark = self.skip()
+        self.place += 1
+        if mark == end:
+            return True
+        if mark != ",":
+            self.complain(decoder, f"a comma or a bracket is missing before {mark!r}" if mark else "it ends")
+        self.skip()
+        return False
 
     def skip(self) -> str:
         """Go to the next character that is no white space and return it; empty at the end."""
@@ -204,12 +331,12 @@ class _Window:
                 if self._text[self.place] not in _SPACE + "\ufeff":
                     return self._text[self.place]
                 self.place += 1
-            if not self._more(_CHUNK):
+            if not self._more(self._chunk):
                 return ""
 
-    def value(self, decoder: Decoder) -> Any:
+    def value(self, decoder: _Decodes) -> Any:
         """Decode the value here; read on, twice as much each time, until it is complete."""
-        size = _CHUNK
+        size = self._chunk
         while True:
             try:
                 value, end = decoder.next(self._text, self.place)
@@ -220,11 +347,11 @@ class _Window:
                 size *= 2
                 continue
             # A number at the very end of the window may go on.
-            if end < len(self._text) or not self._more(_CHUNK):
+            if end < len(self._text) or not self._more(self._chunk):
                 self.place = end
                 return value
 
-    def complain(self, decoder: Decoder, message: str, position: int | None = None) -> NoReturn:
+    def complain(self, decoder: _Decodes, message: str, position: int | None = None) -> NoReturn:
         """Raise the sentence for text that is no JSON."""
         at = self.place if position is None else position
         line = self._lines + self._text.count("\n", 0, at)
@@ -235,6 +362,8 @@ class _Window:
     def _more(self, size: int) -> bool:
         read = self._file.read(size)
         if read:
+            if self._on_read is not None:
+                self._on_read(self._file.buffer.tell())
             self._lines += self._text.count("\n", 0, self.place)
             self._text, self.place = self._text[self.place :] + read, 0
         return bool(read)
@@ -289,6 +418,10 @@ def check_json(path: Path) -> None:
     whole = first.strip(_SPACE + "\ufeff")
     if whole.startswith("{") and whole.endswith("}"):
         for _ in stream_lines(path):
+            pass
+        return
+    if path.stat().st_size > _LARGE:
+        for _ in stream_pieces(path, Decoder(path), lambda _: True):
             pass
         return
     read_json(path)

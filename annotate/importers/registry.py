@@ -6,16 +6,17 @@ from pathlib import Path
 
 from annotate.errors import InputError, UnknownFormatError, nearest
 from annotate.importers import reading
-from annotate.importers.contract import Importer
+from annotate.importers.contract import Importer, StreamingImporter
 from annotate.importers.jsonl import Jsonl
 from annotate.importers.simulatorarena import SimulatorArena
 from annotate.importers.table import Table
+from annotate.importers.tau import Tau
 
-REGISTRY: list[Importer] = [SimulatorArena(), Jsonl(), Table()]
+REGISTRY: list[Importer | StreamingImporter] = [SimulatorArena(), Jsonl(), Tau(), Table()]
 """Asked in this order; the table importer takes what is left, so it stands last."""
 
 
-def by_name(name: str) -> Importer:
+def by_name(name: str) -> Importer | StreamingImporter:
     """Return the importer of a format; raises `InputError` that lists the formats."""
     for importer in REGISTRY:
         if importer.name == name:
@@ -24,7 +25,7 @@ def by_name(name: str) -> Importer:
     raise InputError(f"format {name!r} is not known{nearest(name, names)} Known: {', '.join(names)}.")
 
 
-def detect(path: Path) -> Importer:
+def detect(path: Path) -> Importer | StreamingImporter:
     """Return the importer that recognises `path` by its content; raises `UnknownFormatError` that lists the formats."""
     if not path.exists():
         raise InputError(f"{path}: there is no such file or folder. Check the path.")

@@ -159,8 +159,8 @@ class TaskSums:
         """Return resampled means between the steps of the data and drawn a little towards the middle.
 
         One task of fidelity ½ is added, spread over the domains, and a uniform part of an episode from −½ to ½. A plain
-        resample counts ties at q in full and knows nothing but what was seen, so that support in small studies holds less
-        often than it says: over a prior, with 60 tasks .71 against .64, thus .70 against .66.
+        resample counts ties at q in full and knows nothing but what was seen, so that support in small studies holds
+        less often than it says: over a prior, with 60 tasks .71 against .64, thus .70 against .66.
         """
         tasks = self.task_counts()
         rollouts = np.divide(self.counts(), tasks, out=np.ones_like(tasks), where=tasks > 0)

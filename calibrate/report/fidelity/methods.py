@@ -34,9 +34,9 @@ def _score(analysis: FidelityAnalysis, rubric: str | None) -> str:
     doubled = sum(score.counts.duplicates for score in analysis.proxies)
     rules = "" if rubric is None else f" The rubric set is {rubric}."
     return (
-        r"The User Fidelity Score \cite{userproxybench}, first asked of the τ-bench family \cite{yao2025tau,barres2025tau2}, "
-        "is the share of scored episodes in which a simulated user kept every criterion that applied to it; it measures "
-        "adherence to the user's instructions, not likeness to people. "
+        r"The User Fidelity Score \cite{userproxybench}, first asked of the τ-bench family "
+        r"\cite{yao2025tau,barres2025tau2}, is the share of scored episodes in which a simulated user kept every "
+        "criterion that applied to it; it measures adherence to the user's instructions, not likeness to people. "
         f"We scored {counted(scored(analysis), 'episode')} of {counted(len(analysis.proxies), 'proxy', 'proxies')} on "
         f"{counted(analysis.tasks, 'task')} in {counted(len(analysis.domains), 'domain')}. Episodes without an "
         f"applicable criterion ({lost:,}), with a missing verdict that decides ({unscored:,}) and with an "
@@ -73,6 +73,8 @@ def _comparisons(analysis: FidelityAnalysis) -> str:
         pairs = counted(len(analysis.differences), "pair")
         text = f"Differences of UFS ({pairs}) by: {how}; p values are adjusted over all pairs \\cite{{holm1979}}."
         parts.append(text + (r" Newcombe's interval is from \cite{newcombe1998}." if "ewcombe" in how else ""))
+        if "Agresti and Min" in how:
+            parts.append(r"The added half tasks are those of \cite{agresti2005}.")
     if analysis.effects:
         within = listed(_methods(effect.within_task for effect in analysis.effects), 4) or "no stated method"
         parts.append(
