@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import nan
 from typing import TYPE_CHECKING, Any
@@ -44,13 +45,28 @@ def read_episodes(
     configs = _configs(store) if estimate else {}
     rows = [_row(body, store, configs, estimate) for body in _bodies(store, Conversation, origin="simulated")
             if "proxy" in body["tags"]]  # fmt: skip
-    notes = [*mark_repeats(rows), *tell_trials_apart(rows)]
+    notes = [*mark_repeats(rows), *tell_trials_apart(rows), *_reworded(rows)]
     verdicts = _verdicts(store, scale, [str(row["episode"]) for row in rows])
     verdicts, said = one_rater(verdicts, _rater_id(store, rater), store.url)
     episodes = pd.DataFrame([[row[name] for name in EPISODE_COLUMNS] for row in rows], columns=EPISODE_COLUMNS)
     for name in ("reward", "cost_usd", "list_cost_usd", "prompt_tokens", "completion_tokens", "seconds"):
         episodes[name] = episodes[name].astype(float)
     return EpisodeFrames(episodes=episodes, verdicts=verdicts, source="store", notes=(*notes, *said))
+
+
+def _reworded(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a note for each domain with tasks whose blueprint differs between runs that know it."""
+    from annotate.importers.tau.design import reworded_sentence
+
+    blueprints: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for row in rows:
+        if row["blueprint"]:
+            blueprints[row["domain"], row["task"]].add(row["blueprint"])
+    tasks: dict[str, list[str]] = defaultdict(list)
+    for (domain, task), found in blueprints.items():
+        if len(found) > 1 and task != UNKNOWN:
+            tasks[domain].append(task)
+    return [reworded_sentence(domain, found) for domain, found in sorted(tasks.items())]
 
 
 def _bodies(store: Store, kind: type[Noun], **equal: str) -> Iterator[dict[str, Any]]:
@@ -107,6 +123,7 @@ def _row(
         "seconds": _number(outcome.get("seconds")),
         "duplicate_of": None,
         "rubric": tags.get("rubric"),
+        "blueprint": body["item"] if tags.get("blueprint") == "known" else None,
         "content_hash": body["content_hash"],
         "file": _text(tags.get("file")),
         "run": body["run"],

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from annotate.schema import Conversation
 
 UNKNOWN = "unknown"
 _FACTS = ("proxy", "agent", "domain", "ended")
-_NUMBERS = ("reward", "cost_usd", "seconds", "prompt_tokens", "completion_tokens")
+_NUMBERS = ("reward", "cost_usd", "seconds")
 
 Row = dict[str, Any]
 
@@ -35,6 +38,28 @@ def mark_repeats(rows: Sequence[Row]) -> list[str]:
                 row["duplicate_of"] = first["episode"]
                 repeats += 1
     return [f"{repeats:,} episodes repeat another and are counted once"] if repeats else []
+
+
+def facts(conversation: Conversation, episode: str | None = None) -> Row:
+    """Return what `mark_repeats` reads of an episode; `episode` is the identity that it is stored under, if another."""
+    tags, outcome = conversation.tags, conversation.outcome
+    named = {
+        name: str(tags.get(tag) or UNKNOWN)
+        for name, tag in (("proxy", "proxy"), ("agent", "agent"), ("domain", "domain"), ("task", "task_id"),
+                          ("simulation", "simulation"), ("file", "file"))
+    }  # fmt: skip
+    return {
+        **named,
+        "episode": episode or conversation.id,
+        "trial": str(tags.get("trial") or "0"),
+        "ended": conversation.ended or UNKNOWN,
+        "reward": outcome.get("reward"),
+        "cost_usd": conversation.cost_usd,
+        "seconds": outcome.get("seconds"),
+        "content_hash": conversation.content_hash,
+        "run": conversation.run,
+        "duplicate_of": None,
+    }
 
 
 def _rank(row: Row) -> tuple[Any, ...]:

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from annotate.episode_repeats import Row, facts
 from annotate.errors import InputError
-from annotate.import_repeats import Repeats, Told, told
+from annotate.import_repeats import Repeats
 from annotate.import_summary import Failed, ImportSummary, summarise
 from annotate.importers.contract import (
     Batch,
@@ -124,14 +125,14 @@ class _Work:
             self.streams.append(sources.summarise(stored, self.repeats.duplicates()))
 
     def _one(self, reading: Reading) -> None:
-        met: list[tuple[str, Told]] = []
+        met: list[Row] = []
         with _collector_paused(), self.store.begin() as transaction:
             for batch in reading.batches():
                 added = self.plan.add(batch)
                 self.plan.flush(transaction)
                 reading.stored(batch, added.new, added.names)
                 met += [
-                    (one.content_hash, told(one, added.names[one.id]))
+                    facts(one, added.names[one.id])
                     for one in batch.conversations
                     if one.content_hash is not None and one.turns
                 ]

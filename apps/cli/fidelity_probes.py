@@ -114,7 +114,7 @@ def _wrapped(lead: str, names: Sequence[str], width: int = 76) -> list[str]:
 
     if not names:
         return []
-    text = lead + ", ".join(name.replace(" ", "\u00a0") for name in names)
+    text = lead + (", ".join(name.replace(" ", "\u00a0") for name in names) if lead else names[0])
     return [line.replace("\u00a0", " ") for line in textwrap.wrap(text, width, break_long_words=False)]
 
 
@@ -136,11 +136,12 @@ def _left_out(found: Sources) -> list[str]:
 
 
 def _notes(found: Sources) -> list[str]:
-    said = found.summary
-    texts = [
-        f"{count} × {text}" for source in (said.sources if said else []) for text, count in source.warnings.items()
-    ]
-    return [row_wide("Warning" if place == 0 else "", text) for place, text in enumerate(texts[:4])]
+    said = found.summary.to_dict() if found.summary else {}
+    sources = said.get("sources", []) if isinstance(said, dict) else []
+    texts = [f"{count} × {text}" for source in sources for text, count in source.get("warnings", {}).items()]
+    texts += [note for note in found.frames.notes if "counted once" not in note]
+    lines = [line for text in texts[:4] for line in _wrapped("", [text])]
+    return [row_wide("Note" if place == 0 else "", line) for place, line in enumerate(lines)]
 
 
 def _price(asked: Asked, found: Sources, study: Study | None) -> tuple[list[str], dict[str, Any]]:

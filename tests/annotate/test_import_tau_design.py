@@ -62,3 +62,21 @@ def test_domains_stand_apart_and_one_proxy_compares_nothing() -> None:
 def test_long_names_are_cut() -> None:
     assert listed(["x" * 80] * 5) == f"{'x' * 47}…, {'x' * 47}… and 3 more"
     assert listed(["1", "2", "3", "4", "5"]) == "1, 2, 3, 4 and 1 more"
+
+
+def test_a_task_with_two_blueprints_is_a_fault_and_one_of_unknown_blueprint_is_not() -> None:
+    told = [
+        DesignRow("p", "a", "retail", "1", "0", blueprint="i_1"),
+        DesignRow("q", "a", "retail", "1", "0", blueprint="i_2"),
+        DesignRow("p", "a", "retail", "2", "0", blueprint="i_3"),
+        DesignRow("q", "a", "retail", "2", "0"),
+    ]
+    design = check_design(told)
+    assert not design.fair and design.domains[0].reworded == ["1"]
+    assert sentences(design)[1].startswith("retail: 1 task (1) has another blueprint in another run")
+
+
+def test_the_same_fault_of_two_domains_is_one_sentence() -> None:
+    told = [DesignRow(p, a, domain, "1", "0") for domain in ("retail", "telecom") for p, a in (("p", "a"), ("q", "b"))]
+    said = sentences(check_design(told))
+    assert len(said) == 3 and said[2].startswith("retail, telecom: the proxies met different agents (a, b)")

@@ -9,10 +9,11 @@ from itertools import combinations
 from typing import NamedTuple
 
 UNKNOWN = "unknown"
+_AGENTS_NAMED = 3
 
 
 class DesignRow(NamedTuple):
-    """One episode as a design sees it; `status` is ok, infra_error or not_scorable."""
+    """One episode as a design sees it; `status` is ok, infra_error or not_scorable, `blueprint` tells items apart."""
 
     proxy: str
     agent: str
@@ -21,6 +22,7 @@ class DesignRow(NamedTuple):
     trial: str
     status: str = "ok"
     duplicate: bool = False
+    blueprint: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class DomainDesign:
     """Whether proxies met different agents here."""
     unknown_tasks: int = 0
     """Episodes whose task is not known: they can be paired with nothing."""
+    reworded: list[str] = field(default_factory=list)
+    """Tasks whose blueprint is not the same in all episodes that know it."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +92,11 @@ def _domain(domain: str, rows: Sequence[DesignRow]) -> DomainDesign:
     agents: dict[str, set[str]] = defaultdict(set)
     for row in known:
         trials[row.task][row.proxy] += 1
+    blueprints: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         agents[row.proxy].add(row.agent)
+        if row.blueprint:
+            blueprints[row.task].add(row.blueprint)
     proxies = sorted({row.proxy for row in rows})
     tasks = sorted(trials, key=_natural)
     having = {proxy: {task for task in tasks if trials[task][proxy]} for proxy in proxies}
@@ -111,6 +118,7 @@ def _domain(domain: str, rows: Sequence[DesignRow]) -> DomainDesign:
         scored=sum(row.task in kept for row in known),
         agents_differ=len({frozenset(found) for found in agents.values()}) > 1,
         unknown_tasks=len(rows) - len(known),
+        reworded=[task for task in tasks if len(blueprints[task]) > 1],
     )
 
 
@@ -127,10 +135,12 @@ def _faults(domain: DomainDesign) -> list[str]:
     found = []
     if len(domain.proxies) > 1:
         if domain.agents_differ:
+            which = f" ({', '.join(domain.agents)})" if len(domain.agents) <= _AGENTS_NAMED else ""
             found.append(
-                f"{domain.domain}: the proxies met different agents ({', '.join(domain.agents)}), so that what differs "
-                "may be the agents' doing"
+                f"{domain.domain}: the proxies met different agents{which}, so what differs may be the agents' doing"
             )
+        if domain.reworded:
+            found.append(reworded_sentence(domain.domain, domain.reworded))
         if domain.unequal_trials:
             found.append(
                 f"{domain.domain}: {many(len(domain.unequal_trials), 'task')} "
@@ -140,9 +150,22 @@ def _faults(domain: DomainDesign) -> list[str]:
     return found
 
 
+def reworded_sentence(domain: str, tasks: Sequence[str]) -> str:
+    """Return what is to be said of tasks of one name and several blueprints."""
+    one = len(tasks) == 1
+    return (
+        f"{domain}: {many(len(tasks), 'task')} ({listed(tasks)}) {'has' if one else 'have'} another blueprint in "
+        "another run, so what differs may be the benchmark's version"
+    )
+
+
 def sentences(design: Design) -> list[str]:
-    """Return what a reader wants to know before comparing proxies, a sentence for each domain, then the faults."""
-    return [_sentence(domain) for domain in design.domains] + design.faults
+    """Return what a reader wants to know before comparing proxies: a sentence for each domain, then the faults."""
+    domains: dict[str, list[str]] = defaultdict(list)
+    for fault in design.faults:
+        domain, text = fault.split(": ", 1)
+        domains[text].append(domain)
+    return [_sentence(domain) for domain in design.domains] + [f"{', '.join(d)}: {text}" for text, d in domains.items()]
 
 
 def _sentence(domain: DomainDesign) -> str:

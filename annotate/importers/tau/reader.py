@@ -200,7 +200,8 @@ class TauReading:
 def _row(said: Conversation, identity: str) -> tuple[str, DesignRow]:
     """Return an episode as a design sees it, under the identity that it has in the store."""
     proxy, agent, domain, task, trial = (said.tags[name] for name in ("proxy", "agent", "domain", "task_id", "trial"))
-    return identity, DesignRow(proxy, agent, domain, task, trial, said.outcome["status"])
+    blueprint = said.item if said.tags.get("blueprint") == "known" else ""
+    return identity, DesignRow(proxy, agent, domain, task, trial, said.outcome["status"], blueprint=blueprint)
 
 
 def _streamed(name: str) -> bool:

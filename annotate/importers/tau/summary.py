@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -12,7 +13,8 @@ from annotate.importers.tau.blueprints import names
 from annotate.importers.tau.design import UNKNOWN, Design, DesignRow, check_design, listed, many, sentences
 
 _WIDTH = 12
-_FILES_SHOWN = 6
+_SCREEN = 110
+_FILES_SHOWN = 3
 
 
 @dataclass
@@ -192,7 +194,8 @@ class TauSummary:
 
     def _unclear(self) -> list[str]:
         """Name tasks of which a proxy has several episodes of one trial: they cannot be told apart."""
-        cells = Counter(row for row in self.rows if row.task != UNKNOWN and not row.duplicate and row.status == "ok")
+        told = [row for row in self.rows if row.task != UNKNOWN and not row.duplicate and row.status == "ok"]
+        cells = Counter(row._replace(blueprint="") for row in told)
         tasks = sorted({row.task for row, count in cells.items() if count > 1})
         if not tasks:
             return []
@@ -208,7 +211,7 @@ class TauSummary:
             return []
         return [
             f"{listed([file.file for file in wrong], 2)}: the user had tools, and the guidelines in the file are "
-            "those of users without, which it did not see → import again with --guidelines FILE"
+            "those of users without → import again with --guidelines FILE"
         ]
 
     def _settings(self) -> list[str]:
@@ -285,15 +288,20 @@ def _why(found: Counter[str]) -> str:
     return "price 0 in the file" if found["zero"] else "no user took part" if found["none"] else "not in the file"
 
 
-def _counts(counter: Counter[str], remark: tuple[str, str] = ("", ""), separator: str = "   ") -> str:
+def _counts(
+    counter: Counter[str], remark: tuple[str, str] = ("", ""), separator: str = "   ", most: int = 6
+) -> str:
     shown = [
-        f"{name} {count:,}{f' {remark[1]}' if name == remark[0] else ''}" for name, count in counter.most_common(8)
+        f"{name} {count:,}{f' {remark[1]}' if name == remark[0] else ''}" for name, count in counter.most_common(most)
     ]
-    return separator.join(shown) + (f" and {len(counter) - 8} more" if len(counter) > 8 else "")
+    return separator.join(shown) + (f" and {len(counter) - most} more" if len(counter) > most else "")
 
 
 def _row(name: str, text: str) -> str:
-    return f"{name:<{_WIDTH}}{text}"
+    """Return a labelled line, in as many lines of the screen as it needs."""
+    indent = " " * _WIDTH
+    lines = textwrap.wrap(text, _SCREEN - _WIDTH, break_long_words=False, break_on_hyphens=False) or [""]
+    return f"{name:<{_WIDTH}}" + f"\n{indent}".join(lines)
 
 
 def _rows(name: str, texts: Sequence[str]) -> list[str]:
