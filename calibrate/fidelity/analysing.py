@@ -160,6 +160,8 @@ def _scored_rows(scored: Scored) -> pd.DataFrame:
 
 
 def _scores_of_episodes(scored: Scored, material: Material, ruling: Ruling, question: Question) -> list[ProxyScore]:
+    from calibrate.fidelity.associations import agent_turns
+
     rows, level = scored.rows, question.level
 
     def sums(values: Any) -> TaskSums:
@@ -171,6 +173,7 @@ def _scores_of_episodes(scored: Scored, material: Material, ruling: Ruling, ques
     passed = rows["reward"].to_numpy(np.float64) >= FULL_REWARD
     failing = sums(np.where(passed, 1.0 - rows["faithful"].to_numpy(), np.nan))
     families, judged = family_counts(scored), _scored_rows(scored)
+    agents = agent_turns(scored, question)
     found = []
     for proxy in scored.proxies:
         missing = material.counts[proxy].missing_verdicts > 0
@@ -192,6 +195,7 @@ def _scores_of_episodes(scored: Scored, material: Material, ruling: Ruling, ques
             ),
             "seconds": material.seconds[proxy],
             "turns": material.turns[proxy],
+            "agent_turns": agents[proxy],
         }
         found.append(_score(proxy, material, ruling, question, more))
     return found

@@ -13,6 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from calibrate.estimate import Estimate, Undefined, fork, signature_of
+from calibrate.fidelity.means import mean_by_task
 from calibrate.fidelity.reinforced import FAMILY
 from calibrate.fidelity.results import Basis, Question
 from calibrate.fidelity.scoring import Scored
@@ -112,18 +113,35 @@ def _ufs_on(scored: Scored, families: list[str], basis: Basis) -> pd.Series[floa
     return _mean_by_proxy(kept, "kept", basis, scored)
 
 
-def _turns(scored: Scored, question: Question, other: str, values: Any) -> Estimate | Undefined:
+def agent_turns(scored: Scored, question: Question) -> dict[str, Estimate]:
+    """Return the agent's mean turns by proxy over the tasks that every proxy completed, rollouts of a task averaged."""
+    by_task = _turns_by_task(scored)
+    held = {str(proxy): rows for proxy, rows in by_task.groupby("proxy", observed=True)}
+    name = "agent turns, tasks that all proxies completed"
+    return {
+        proxy: mean_by_task(name, held.get(proxy, by_task.iloc[:0]), "agent_turns", question.level)
+        for proxy in map(str, scored.proxies)
+    }
+
+
+def _turns_by_task(scored: Scored) -> pd.DataFrame:
+    """Return the agent's mean turns by proxy, domain and task, of the tasks that every proxy completed."""
     rows, shared = scored.rows, common_tasks(scored)
-    if not shared:
-        return Undefined("no task that every proxy completed")
     keys = zip(rows["domain"].astype(str), rows["task"].astype(str), strict=True)
-    ran = rows[[key in shared for key in keys] & rows["state"].isin(COMPLETED).to_numpy()]
+    held = np.array([key in shared for key in keys], dtype=bool)
+    ran = rows[held & rows["state"].isin(COMPLETED).to_numpy()]
     ran = ran.assign(proxy=ran["proxy"].astype(str))
-    by_task = ran.groupby(["proxy", "domain", "task"], observed=True)["agent_turns"].mean()
-    turns = by_task.groupby(level="proxy").mean()
+    return ran.groupby(["proxy", "domain", "task"], observed=True)["agent_turns"].mean().reset_index()
+
+
+def _turns(scored: Scored, question: Question, other: str, values: Any) -> Estimate | Undefined:
+    by_task = _turns_by_task(scored)
+    if by_task.empty:
+        return Undefined("no task that every proxy completed")
+    turns = by_task.groupby("proxy")["agent_turns"].mean()
     sides = cast("pd.Series[float]", turns), values(scored, question.basis)
     made = _correlation("pearson", sides, ("agent turns", other), question)
-    return made.model_copy(update={"extra": {**made.extra, "common_tasks": len(shared)}})
+    return made.model_copy(update={"extra": {**made.extra, "common_tasks": len(common_tasks(scored))}})
 
 
 def _correlation(

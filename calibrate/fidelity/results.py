@@ -114,6 +114,9 @@ class ProxyScore:
     """Of the episodes with full reward, the share that fails UFS."""
     seconds: Estimate | None = None
     turns: Estimate | None = None
+    """The user's turns, over all episodes that ran."""
+    agent_turns: Estimate | None = None
+    """The agent's turns, over the tasks that every proxy completed."""
     """The user's turns in an episode."""
     bounds_pooled: tuple[float, float] | None = None
 

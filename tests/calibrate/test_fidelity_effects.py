@@ -12,6 +12,7 @@ import pytest
 from annotate.episodes import EpisodeFrames
 from calibrate.estimate import Estimate, Undefined
 from calibrate.fidelity.associations import (
+    agent_turns,
     common_tasks,
     disclosure_against_rest,
     reward_spread,
@@ -302,6 +303,9 @@ def test_too_few_proxies_no_common_task_and_a_constant_side_say_why() -> None:
     assert three.value is not None and "3 proxies are too few" in three.interval_reason
     apart = [episode(proxy, proxy, 1.0) for proxy in "ABCD"]
     assert isinstance(turns_against_ufs(scored_from(apart), Question()), Undefined)
+    assert all(made.value is None for made in agent_turns(scored_from(apart), Question()).values())
+    by_proxy = agent_turns(scored_from(proxies_with([1.0, 2.0], [3, 4], [3, 4])), Question())
+    assert len(by_proxy) == 2 and len({made.value for made in by_proxy.values()}) == 2
     flat = ufs_against_reward(scored_from(proxies_with([1.0] * 4, [3, 4, 5, 6], [3] * 4)), Question())
     assert flat.value is None and "reward side is constant" in flat.reason
 

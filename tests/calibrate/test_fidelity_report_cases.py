@@ -154,6 +154,7 @@ def proxy_score(
         pass_and_fail=estimate("fails UFS", 0.2 + 0.01 * index, n),
         seconds=plain("seconds", 41.0 + index, n, "seconds"),
         turns=plain("turns", TURNS[index % 7] + 0.13 * (index // 7), 374, "turns"),
+        agent_turns=plain("turns", TURNS[index % 7] + 0.13 * (index // 7), 374, "turns"),
     )
 
 
@@ -316,6 +317,7 @@ def totals_only() -> FidelityAnalysis:
             pass_and_fail=None,
             seconds=None,
             turns=None,
+            agent_turns=None,
             power={},
         )
         for score in whole.proxies

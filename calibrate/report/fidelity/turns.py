@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from calibrate.estimate import Estimate, Undefined
-from calibrate.fidelity.results import FidelityAnalysis, ProxyScore
+from calibrate.fidelity.results import FidelityAnalysis
 from calibrate.report.document import Table
 from calibrate.report.fidelity.amounts import counted_out, decided, limits, named, said, share
 from calibrate.report.fidelity.labels import Spot, label
@@ -28,10 +28,10 @@ class _Panel:
 
 def turns_chart(analysis: FidelityAnalysis) -> Chart | Undefined:
     """Return the chart of turns, or why there is none."""
-    basis, who = analysis.decision.question.basis, whose_turns(analysis)
+    basis = analysis.decision.question.basis
     ufs, reward = [], []
     for score in analysis.proxies:
-        turns = turns_of(score, who)
+        turns = score.agent_turns
         if turns is None or turns.value is None:
             continue
         kept = decided(score, basis).value
@@ -40,7 +40,7 @@ def turns_chart(analysis: FidelityAnalysis) -> Chart | Undefined:
         if score.reward.value is not None:
             reward.append((score.proxy, score.reward.value, turns.value))
     if not ufs:
-        return Undefined("turns are not known")
+        return Undefined("the agent's turns are not known, or no task was completed by every proxy")
     panels = (
         _Panel("UFS", tuple(ufs), analysis.turns_against_ufs),
         _Panel("Mean reward", tuple(reward), analysis.turns_against_reward),
@@ -49,39 +49,27 @@ def turns_chart(analysis: FidelityAnalysis) -> Chart | Undefined:
     def paint(sheet: Sheet, look: Look) -> None:
         axes = sheet.subplots(2, 1) if look.narrow else sheet.subplots(1, 2, sharey=True)
         for own, panel in zip(axes, panels, strict=True):
-            _paint(own, look, panel, who, first=panel is panels[0])
+            _paint(own, look, panel, first=panel is panels[0])
 
     def height(look: Look) -> float:
         return (5.6 if look.narrow else 3.1) * (0.8 + 0.2 * look.fit)
 
     caption = (
-        f"Mean turns of the {who} with each proxy, against UFS and against reward. r is Pearson's correlation of the "
-        f"agent's turns over proxies, on the {analysis.common_tasks:,} tasks that every proxy completed; with so few "
-        "proxies its interval is wide. n of each point stands in the table."
+        f"Mean turns of the agent with each proxy, on the {analysis.common_tasks:,} tasks that every proxy completed, "
+        "against UFS and against reward. r is Pearson's correlation over proxies; with so few its interval is "
+        "wide. n of each point stands in the table."
     )
     strengths = f"UFS: r {said(analysis.turns_against_ufs)}; with reward: r {said(analysis.turns_against_reward)}"
     points = "; ".join(f"{named(name, 40)}: UFS {share(x)}, {number(y, 1)} turns" for name, x, y in ufs)
-    alt = f"Turns of the {who}. Correlation of the agent's turns with {strengths}. {points}"
-    return Chart("turns", caption, f"{alt}.", paint, height, _table(analysis, who))
+    alt = f"Turns of the agent. Correlation of the agent's turns with {strengths}. {points}"
+    return Chart("turns", caption, f"{alt}.", paint, height, _table(analysis))
 
 
-def whose_turns(analysis: FidelityAnalysis) -> str:
-    """Return `agent` where an analysis holds the agent's turns by proxy, else `user`."""
-    known = any(turns_of(score, "agent") is not None for score in analysis.proxies)
-    return "agent" if known else "user"
-
-
-def turns_of(score: ProxyScore, who: str) -> Estimate | None:
-    """Return the mean turns of the agent, where the score holds them, or of the user."""
-    found = getattr(score, "agent_turns", None) if who == "agent" else score.turns
-    return found if isinstance(found, Estimate) else None
-
-
-def _paint(axes: Axes, look: Look, panel: _Panel, who: str, *, first: bool) -> None:
+def _paint(axes: Axes, look: Look, panel: _Panel, *, first: bool) -> None:
     axes.set_title(_title(panel.strength), loc="left", fontsize=look.small, color=look.ink)
     axes.set_xlabel(panel.x_label)
     if first or look.narrow:
-        axes.set_ylabel(f"Mean turns of the {who}")
+        axes.set_ylabel("Mean turns of the agent")
     if not panel.spots:
         axes.annotate("no reward is known", (0.5, 0.5), xycoords="axes fraction", ha="center", color=look.muted)
         axes.set_xticks([])
@@ -108,15 +96,15 @@ def _title(strength: Estimate | Undefined) -> str:
     return f"agent's turns: r = {share(strength.value)} {interval}, n = {strength.n}"
 
 
-def _table(analysis: FidelityAnalysis, who: str) -> Table:
+def _table(analysis: FidelityAnalysis) -> Table:
     basis = analysis.decision.question.basis
     rows = tuple(
         (
             named(score.proxy),
-            said(counted_out(turns_of(score, who))),
+            said(counted_out(score.agent_turns)),
             said(decided(score, basis), brief=True),
             said(score.reward, brief=True),
         )
         for score in analysis.proxies
     )
-    return Table(f"Turns of the {who}, UFS and reward by proxy", ("Proxy", "Turns", "UFS", "Mean reward"), rows)
+    return Table("Turns of the agent, UFS and reward by proxy", ("Proxy", "Turns", "UFS", "Mean reward"), rows)
