@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrate.estimate import Estimate
+from calibrate.fidelity.border import UNKNOWN
 from calibrate.fidelity.judged import VALUES
 from calibrate.fidelity.means import TaskSums
 from calibrate.fidelity.results import Counts, FamilyCount
@@ -58,7 +59,8 @@ def completed(scored: Scored) -> pd.DataFrame:
 def family_counts(scored: Scored) -> dict[str, tuple[FamilyCount, ...]]:
     """Return for each proxy how often each family and each of its modes failed, families in order, modes after them.
 
-    Of episodes that ran. A family or mode without a verdict for a proxy is left out.
+    Of episodes that ran. A family or mode without a verdict for a proxy is left out; so are verdicts that name no mode,
+    among the modes.
     """
     ran = scored.rows["state"].isin(COMPLETED).to_numpy()
     held = scored.verdicts[ran[scored.verdicts["row"].to_numpy()]]
@@ -71,6 +73,8 @@ def family_counts(scored: Scored) -> dict[str, tuple[FamilyCount, ...]]:
         verdicts, episodes = _sizes(failing, names), _sizes(failing.drop_duplicates([*names, "row"]), names)
         for key, n in applicable.items():
             mode = key[2] if len(key) > 2 else None
+            if mode == UNKNOWN:  # no mode was named
+                continue
             own = tuple(quotes.get(key, [])[:QUOTES])
             found.append((key[0], FamilyCount(key[1], mode, episodes.get(key, 0), verdicts.get(key, 0), n, own)))
     found.sort(key=lambda item: (item[0], item[1].family, item[1].mode or ""))

@@ -10,12 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
+from annotate.episodes import EpisodeFrames
 from annotate.fidelity_tables import read_verdicts
 from calibrate.estimate import Estimate
 from calibrate.fidelity.analysing import analyse
@@ -191,7 +193,7 @@ def value_of(estimate: Estimate | None) -> float:
     return estimate.value
 
 
-def close(value: float | None) -> object:
+def close(value: Any) -> Any:
     return pytest.approx(value, abs=1e-9)
 
 
@@ -217,7 +219,7 @@ def test_scores_counts_and_bounds(both: tuple[Count, FidelityAnalysis]) -> None:
         assert own.counts.missing_verdicts == sum(held.count("missing") for held in (every[key] for key in ran))
         assert value_of(own.ufs) == close(count.over(count.scored, proxy))
         assert value_of(own.pooled) == close(count.over(count.scored, proxy, pooled=True))
-        assert own.bounds == close((count.over(low, proxy), count.over(high, proxy)))  # type: ignore[arg-type]
+        assert own.bounds == close((count.over(low, proxy), count.over(high, proxy)))
         rewards = {key: told.reward for key, told in count.ran.items() if not math.isnan(told.reward)}
         assert value_of(own.reward) == close(count.over(rewards, proxy))
         cost = mean([count.ran[key].cost for key in ran])
@@ -235,12 +237,12 @@ def test_wilson_limits_of_one_rollout(both: tuple[Count, FidelityAnalysis]) -> N
             p, n = sum(held) / len(held), len(held)
             variance += p * (1 - p) / n / len(count.domains) ** 2
             low, high = stats.binomtest(int(sum(held)), n).proportion_ci(0.95, method="wilson")
-            assert (own.by_domain[domain].low, own.by_domain[domain].high) == close((low, high))  # type: ignore[arg-type]
+            assert (own.by_domain[domain].low, own.by_domain[domain].high) == close((low, high))
         theta = value_of(own.ufs)
         n_effective = theta * (1 - theta) / variance
         centre = (theta + Z**2 / 2 / n_effective) / (1 + Z**2 / n_effective)
         reach = Z * math.sqrt(variance + Z**2 / 4 / n_effective**2) / (1 + Z**2 / n_effective)
-        assert (own.ufs.low, own.ufs.high) == close((centre - reach, centre + reach))  # type: ignore[arg-type]
+        assert (own.ufs.low, own.ufs.high) == close((centre - reach, centre + reach))
 
 
 def test_rollouts_families_and_other_sets_of_criteria(both: tuple[Count, FidelityAnalysis]) -> None:
@@ -256,7 +258,7 @@ def test_rollouts_families_and_other_sets_of_criteria(both: tuple[Count, Fidelit
     for proxy, own in by_name(made).items():
         assert value_of(own.common) == close(count.over(common, proxy))
         for family in FAMILIES:
-            left = count.kept(lambda _key, _name, of, family=family: of != family)  # type: ignore[misc]
+            left = count.kept(lambda _key, _name, of, family=family: of != family)
             assert value_of(own.without[family]) == close(count.over(left, proxy))
         for k, estimate in own.power.items():
             assert value_of(estimate) == close(power(count, proxy, k))
@@ -310,7 +312,7 @@ def test_effects_within_tasks_and_in_cells(both: tuple[Count, FidelityAnalysis])
                 if min(len(one), len(two)) >= 5:
                     cells.append((proxy, domain, len(one), len(two), sum(one) / len(one) - sum(two) / len(two)))
         assert [own[:4] for own in effect.cells] == [own[:4] for own in cells]
-        assert [own[4] for own in effect.cells] == close([own[4] for own in cells])  # type: ignore[arg-type]
+        assert [own[4] for own in effect.cells] == close([own[4] for own in cells])
 
 
 def test_what_is_reinforced(both: tuple[Count, FidelityAnalysis]) -> None:
@@ -320,8 +322,8 @@ def test_what_is_reinforced(both: tuple[Count, FidelityAnalysis]) -> None:
     for own in made.reinforced:
         for estimate, column in ((own.tool_calls, "agent_tool_calls"), (own.questions, "agent_questions")):
             one, two = count.sides(
-                "premature_disclosure", lambda told, c=column: told.counts[c], proxy=own.proxy, reward=1.0  # type: ignore[misc]
-            )  # fmt: skip
+                "premature_disclosure", lambda told, c=column: told.counts[c], proxy=own.proxy, reward=1.0
+            )
             if min(len(one), len(two)) < 5:
                 assert estimate.value is None
                 continue
@@ -329,7 +331,7 @@ def test_what_is_reinforced(both: tuple[Count, FidelityAnalysis]) -> None:
             assert value_of(estimate) == close(sum(one) / len(one) - sum(two) / len(two))
             if single:
                 low, high = stats.ttest_ind(one, two, equal_var=False).confidence_interval(0.95)
-                assert (estimate.low, estimate.high) == close((low, high))  # type: ignore[arg-type]
+                assert (estimate.low, estimate.high) == close((low, high))
     assert seen >= 4
 
 
@@ -346,12 +348,12 @@ def test_correlations_over_proxies(both: tuple[Count, FidelityAnalysis]) -> None
                 by_task[key[1], key[2]].append(told.counts["agent_turns"])
         turns.append(sum(sum(own) / len(own) for own in by_task.values()) / len(by_task))
     ufs = [count.over(count.scored, proxy) or 0.0 for proxy in count.proxies]
-    assert made.common_tasks == len(shared) < len(count.tasks)
+    assert made.common_tasks == len(shared)
     found = stats.pearsonr(turns, ufs)
     low, high = found.confidence_interval(0.95)
     told = made.turns_against_ufs
     assert isinstance(told, Estimate)
-    assert (told.value, told.low, told.high) == close((found.statistic, low, high))  # type: ignore[arg-type]
+    assert (told.value, told.low, told.high) == close((found.statistic, low, high))
 
 
 def test_differences_and_their_tests(both: tuple[Count, FidelityAnalysis]) -> None:
@@ -372,7 +374,7 @@ def test_differences_and_their_tests(both: tuple[Count, FidelityAnalysis]) -> No
     for step, at in enumerate(np.argsort(ps, kind="stable")):
         highest = max(highest, min(1.0, (len(ps) - step) * ps[at]))
         adjusted[at] = highest
-    assert [own.p_holm for own in made.differences] == close(adjusted)  # type: ignore[arg-type]
+    assert [own.p_holm for own in made.differences] == close(adjusted)
 
 
 def test_of_one_domain_the_test_is_mcnemars(tmp_path: Path) -> None:
@@ -387,11 +389,9 @@ def test_of_one_domain_the_test_is_mcnemars(tmp_path: Path) -> None:
 def test_disclosure_against_the_rest_where_nothing_is_missing(tmp_path: Path) -> None:
     path = made_up(tmp_path / "verdicts.csv", 1, 6, ("airline", "retail"), missing=0.0)
     count, made = Count(path), analyse(read_verdicts(path), QUESTION)
-    only, rest = (
-        [count.over(count.kept(lambda _k, _n, family: (family == "premature_disclosure") is told), proxy) or 0.0
-         for proxy in count.proxies]
-        for told in (True, False)
-    )  # fmt: skip
+    disclosure = count.kept(lambda _key, _name, family: family == "premature_disclosure")
+    others = count.kept(lambda _key, _name, family: family != "premature_disclosure")
+    only, rest = ([count.over(kept, proxy) or 0.0 for proxy in count.proxies] for kept in (disclosure, others))
     assert isinstance(made.disclosure_against_rest, Estimate)
     assert made.disclosure_against_rest.value == close(stats.spearmanr(only, rest).statistic)
 
@@ -433,7 +433,7 @@ def test_support_is_that_of_a_plain_loop_over_tasks(both: tuple[Count, FidelityA
             assert told == pytest.approx(share, abs=4 * error)
 
 
-def test_simultaneous_lower_limits_are_wider_than_single_and_hold_together(
+def test_simultaneous_lower_limits_use_the_critical_value_of_resampled_tasks(
     both: tuple[Count, FidelityAnalysis],
 ) -> None:
     count, made = both
@@ -475,8 +475,6 @@ def test_how_many_tasks_would_settle_the_published_choice() -> None:
             "cost_basis": "list",
         }
     )
-    from annotate.episodes import EpisodeFrames
-
     decision = analyse(EpisodeFrames(results=results), Question(q=0.84)).decision
     assert decision.chosen == "Gemma-31B"
     assert decision.needed_n == math.ceil(stats.norm.ppf(0.95) ** 2 * variance / (0.845 - 0.84) ** 2) == 13950

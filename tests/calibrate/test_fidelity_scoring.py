@@ -339,6 +339,12 @@ def test_families_count_episodes_verdicts_and_applicable_and_keep_three_quotes()
     assert rows["failed:f"].tolist()[:2] == [2, 0] and rows["missing:g"].tolist()[:2] == [0, 1]
 
 
+def test_a_verdict_that_names_no_mode_is_counted_in_its_family_alone() -> None:
+    scored = score(frames([{"task": "a", "criteria": [("f", None, "fail"), ("f", "m1", "pass")]}]))
+    found = {(own.family, own.mode): own.episodes for own in family_counts(scored)["p"]}
+    assert found == {("f", None): 1, ("f", "m1"): 0}
+
+
 def test_ufs_without_a_family() -> None:
     scored = score(
         frames(
