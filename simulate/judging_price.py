@@ -30,6 +30,7 @@ class JudgingLoad:
 
     episodes: int
     tasks: int
+    without_blueprint: int
     verdicts: int
     prefix_tokens: int
     judge_prompt_tokens: int
@@ -73,16 +74,21 @@ class JudgingLoad:
 def judging_load(episodes: Iterable[tuple[Conversation, Item | None, str]]) -> JudgingLoad:
     """Estimate what judging these episodes takes: each with its item (blueprint) and the text of its guidelines.
 
-    A verdict's prompt is the instructions, blueprint, guidelines, the trajectory as each side saw it, and one
-    criterion; a task's rubric set is written once and reviewed once. Four bytes of UTF-8 are taken for one token.
+    An episode whose task has no known blueprint cannot be judged and is only counted (`without_blueprint`); `tasks` are
+    blueprints, so that a task that was reworded between two runs counts twice. A verdict's prompt is the instructions,
+    blueprint, guidelines, the trajectory as each side saw it, and one criterion; a task's rubric set is written once
+    and reviewed once. Four bytes of UTF-8 are taken for one token.
     """
-    count = 0
+    count = unknown = 0
     prefixes = 0.0
     contracts: dict[str, float] = {}
     samples: dict[str, float] = {}
     for conversation, item, guidelines in episodes:
+        if item is None or not item.private:
+            unknown += 1
+            continue
         count += 1
-        contract = _tokens(guidelines) + (_tokens(str(item.private)) if item is not None else 0.0)
+        contract = _tokens(guidelines) + _tokens(str(item.private))
         trajectory = sum(_turn_tokens(turn.text, turn.private, turn.tool_calls) for turn in conversation.turns)
         prefixes += _INSTRUCTION_TOKENS + contract + trajectory
         contracts.setdefault(conversation.item, contract)
@@ -93,6 +99,7 @@ def judging_load(episodes: Iterable[tuple[Conversation, Item | None, str]]) -> J
     return JudgingLoad(
         episodes=count,
         tasks=tasks,
+        without_blueprint=unknown,
         verdicts=verdicts,
         prefix_tokens=round(prefixes),
         judge_prompt_tokens=round(prefixes * CRITERIA_PER_TASK) + verdicts * _CRITERION_TOKENS,

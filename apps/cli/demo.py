@@ -35,6 +35,7 @@ LIVE_STRATEGIES = ("zero_shot_cot", "profile_interaction_length")
 LIVE_SCALES = ("interaction", "turing")
 LIVE_CALLS = 150
 PUBLISHED_Q = 0.84
+PUBLISHED_RESAMPLES = 20_000
 PUBLISHED_SOURCE = (
     "Seven user proxies, one agent, 375 tau-bench tasks: the totals of Tables 1 and 2 of UserProxyBench (Jain and "
     "Sandhu, 2026), recomputed; the verdicts are those of the paper's judge."
@@ -269,7 +270,7 @@ def published_fidelity() -> Published:
 
     with as_file(files("usercal_data") / "userproxybench.csv") as table:
         frames = read_results(table)
-    return Published(analyse(frames, Question(q=PUBLISHED_Q, seed=7)), PUBLISHED_SOURCE)
+    return Published(analyse(frames, Question(q=PUBLISHED_Q, resamples=PUBLISHED_RESAMPLES, seed=7)), PUBLISHED_SOURCE)
 
 
 def _run(study: Study, live: bool, calls: int, say: _Sayer) -> tuple[int, dict[str, Any]]:

@@ -147,14 +147,21 @@ def _notes(found: Sources) -> list[str]:
 def _price(asked: Asked, found: Sources, study: Study | None) -> tuple[list[str], dict[str, Any]]:
     """Return what judging would take, in tokens and, for a model whose price is known, in dollars."""
     load = found.load
-    if load is None or not load.episodes:
+    if load is None:
         return [], {}
+    bare = (
+        [row_wide("", f"{load.without_blueprint:,} episodes have no blueprint to be judged by: --tasks FILE")]
+        if load.without_blueprint
+        else []
+    )
+    if not load.episodes:
+        return bare, {}
     facts: dict[str, Any] = {"judging": load.to_dict()}
     text = (
-        f"about {load.verdicts:,} verdicts on {load.episodes:,} episodes, rubrics for {load.tasks:,} tasks: "
+        f"about {load.verdicts:,} verdicts on {load.episodes:,} episodes, rubrics for {load.tasks:,} blueprints: "
         f"{load.prompt_tokens / 1e6:.1f} M tokens in, {load.reply_tokens / 1e6:.2f} M out"
     )
-    lines = [row_wide("The score needs verdicts", text)]
+    lines = [row_wide("The score needs verdicts", text), *bare]
     model = asked.judge or _judge(study)
     if model is None:
         lines.append(row_wide("", "their price: --judge MODEL (any litellm name, or one of study.toml)"))

@@ -13,6 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from calibrate.estimate import Estimate, Undefined, fork, signature_of
+from calibrate.fidelity.counting import COMPLETED, completed
 from calibrate.fidelity.means import mean_by_task
 from calibrate.fidelity.reinforced import FAMILY
 from calibrate.fidelity.results import Basis, Question
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FloatArray = NDArray[np.float64]
-
-COMPLETED = ("scored", "undefined", "unscored")
 
 
 def turns_against_ufs(scored: Scored, question: Question) -> Estimate | Undefined:
@@ -105,7 +104,7 @@ def _from_totals(results: pd.DataFrame, successes: str, trials: str, basis: Basi
 
 def _ufs_on(scored: Scored, families: list[str], basis: Basis) -> pd.Series[float]:
     """Return UFS by proxy on the criteria of some families."""
-    rows = scored.rows[scored.rows["state"] == "scored"]
+    rows = completed(scored)
     failed = rows[[f"failed:{family}" for family in families]].to_numpy(np.float64).sum(axis=1) > 0
     applies = rows[[f"applicable:{family}" for family in families]].to_numpy(np.float64).sum(axis=1) > 0
     known = rows[[f"missing:{family}" for family in families]].to_numpy(np.float64).sum(axis=1) == 0

@@ -14,6 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from calibrate.estimate import Estimate, Undefined, fork, signature_of
+from calibrate.fidelity.counting import completed
 from calibrate.fidelity.results import Effect, Question
 from calibrate.stats.intervals import normal_quantile
 from calibrate.stats.resample import Replicates, cluster_codes, cluster_weights
@@ -35,8 +36,10 @@ CELL_RULE = f"cells of a proxy and a domain with at least {MIN_SIDE} episodes on
 def effects(scored: Scored, question: Question, rng: Generator) -> tuple[Effect, ...]:
     """Return what each failure family goes with: share of full reward (≥ 1 − 1e-9) with it minus without.
 
-    Scored episodes count; one of unknown reward leaves, and one without a failing but with a missing verdict of the
-    family does too: whether it occurred is not known. In the order of `scored.families`.
+    Episodes that ran and had an applicable criterion count, whether or not a missing verdict keeps them from being
+    scored: to take the scored ones only would keep those with any failure and drop the clean ones. One of unknown
+    reward leaves, and one without a failing but with a missing verdict of the family: whether it occurred is not
+    known. In the order of `scored.families`.
     """
     found = []
     for family in scored.families:
@@ -47,8 +50,9 @@ def effects(scored: Scored, question: Question, rng: Generator) -> tuple[Effect,
 
 
 def with_and_without(scored: Scored, family: str) -> pd.DataFrame:
-    """Return the scored episodes of which it is known whether the family occurred, with a column `occurred`."""
-    rows = scored.rows[scored.rows["state"] == "scored"]
+    """Return the episodes that ran of which it is known whether the family occurred, with a column `occurred`."""
+    rows = completed(scored)
+    rows = rows[(rows["applicable"] > 0).to_numpy()]
     column = f"failed:{family}"
     if column not in rows.columns:
         return rows.iloc[:0].assign(occurred=False)
@@ -89,7 +93,7 @@ def _within_task(family: str, rows: pd.DataFrame, level: float) -> Estimate:
     tasks, exposed = task_labels(rows), rows["occurred"].to_numpy(np.float64)
     counts: dict[str, Any] = {"with": int(exposed.sum()), "without": int(len(rows) - exposed.sum())}
     if not len(rows):
-        return Estimate.undefined(name, "no scored episode of known reward", n=0, level=level)
+        return Estimate.undefined(name, "no episode with an applicable criterion and a known reward", n=0, level=level)
     made = risk_difference(full_reward(rows).astype(np.float64), exposed, tasks)
     if isinstance(made, Undefined):
         reason = "no task has episodes with and without it"

@@ -216,6 +216,10 @@ class FidelityAnalysis:
     paired: bool
     """False where only totals are known: then resamples are drawn per proxy and domain, not per task."""
     notes: tuple[str, ...] = ()
+    by_people: bool = False
+    """Whether every verdict was given by a person: then there is no judge to be audited."""
+    raters: tuple[str, ...] = ()
+    """Who gave the verdicts, where it is known."""
     points: pd.DataFrame | None = None
     """One row per proxy: proxy, cost_usd, ufs, low, high, reward, dominated."""
     disclosure_against_rest: Estimate | Undefined | None = None

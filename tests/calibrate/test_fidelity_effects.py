@@ -391,3 +391,18 @@ def test_spread_from_totals_and_of_one_proxy() -> None:
     assert against.value == pytest.approx(np.corrcoef([40, 30, 20, 35], [45, 25, 20, 41])[0, 1])
     alone = reward_spread(totals[totals["proxy"] == "A"], Question(), np.random.default_rng(0))
     assert isinstance(alone, Estimate) and alone.value is None and "fewer than two" in alone.reason
+
+
+def test_a_missing_verdict_of_another_family_selects_no_episode_by_its_outcome() -> None:
+    """Disclosure has nothing to do with reward; failing on the ground costs reward; a third of its verdicts is missing."""
+    draw, given = np.random.default_rng(6), []
+    for task in range(400):
+        for proxy in "abcdef":
+            ground = "fail" if draw.random() < 0.4 else "pass"
+            reward = float(draw.random() < (0.3 if ground == "fail" else 0.8))
+            early = "fail" if draw.random() < 0.4 else "pass"
+            seen = "missing" if draw.random() < 0.33 else ground
+            given.append(episode(proxy, str(task), reward, early, seen))
+    found = effect_of(given)
+    assert found.within_task.value == pytest.approx(0.0, abs=0.035)
+    assert found.within_task.n == pytest.approx(2400, abs=60)

@@ -147,9 +147,11 @@ class Count:
         return found
 
     def occurred(self, family: str) -> dict[Key, bool]:
-        """Return of which scored episodes of known reward it is known whether the family failed."""
+        """Return of which judged episodes of known reward it is known whether the family failed."""
         found = {}
-        for key in self.scored:
+        for key, told in self.ran.items():
+            if not any(value in ("pass", "fail") for _, _, value in told.verdicts.values()):
+                continue
             values = [value for name, _, value in self.ran[key].verdicts.values() if name == family]
             if not math.isnan(self.ran[key].reward) and ("fail" in values or "missing" not in values):
                 found[key] = "fail" in values
@@ -195,6 +197,14 @@ def value_of(estimate: Estimate | None) -> float:
 
 def close(value: Any) -> Any:
     return pytest.approx(value, abs=1e-9)
+
+
+def all_but(family: str) -> Callable[[Key, str, str], bool]:
+    return lambda _key, _name, own: own != family
+
+
+def counted(column: str) -> Callable[[Told], float]:
+    return lambda told: told.counts[column]
 
 
 # -------------------------------------------------------------------------------------------------------- tests
@@ -258,19 +268,19 @@ def test_rollouts_families_and_other_sets_of_criteria(both: tuple[Count, Fidelit
     for proxy, own in by_name(made).items():
         assert value_of(own.common) == close(count.over(common, proxy))
         for family in FAMILIES:
-            left = count.kept(lambda _key, _name, of, family=family: of != family)
+            left = count.kept(all_but(family))
             assert value_of(own.without[family]) == close(count.over(left, proxy))
         for k, estimate in own.power.items():
             assert value_of(estimate) == close(power(count, proxy, k))
-        for told in own.families:
+        for profile in own.families:
             wanted = [
-                [v for f, m, v in e.verdicts.values() if f == told.family and told.mode in (None, m)]
+                [v for f, m, v in e.verdicts.values() if f == profile.family and profile.mode in (None, m)]
                 for key, e in count.ran.items()
                 if key[0] == proxy
             ]
-            assert told.episodes == sum("fail" in held for held in wanted)
-            assert told.verdicts == sum(held.count("fail") for held in wanted)
-            assert told.applicable == told.verdicts + sum(held.count("pass") for held in wanted)
+            assert profile.episodes == sum("fail" in held for held in wanted)
+            assert profile.verdicts == sum(held.count("fail") for held in wanted)
+            assert profile.applicable == profile.verdicts + sum(held.count("pass") for held in wanted)
         passed = [key for key in count.scored if key[0] == proxy and count.ran[key].reward == 1.0]
         assert value_of(own.pass_and_fail) == close(mean([1.0 - count.scored[key] for key in passed]))
 
@@ -321,9 +331,7 @@ def test_what_is_reinforced(both: tuple[Count, FidelityAnalysis]) -> None:
     seen = 0
     for own in made.reinforced:
         for estimate, column in ((own.tool_calls, "agent_tool_calls"), (own.questions, "agent_questions")):
-            one, two = count.sides(
-                "premature_disclosure", lambda told, c=column: told.counts[c], proxy=own.proxy, reward=1.0
-            )
+            one, two = count.sides("premature_disclosure", counted(column), proxy=own.proxy, reward=1.0)
             if min(len(one), len(two)) < 5:
                 assert estimate.value is None
                 continue
@@ -351,9 +359,9 @@ def test_correlations_over_proxies(both: tuple[Count, FidelityAnalysis]) -> None
     assert made.common_tasks == len(shared)
     found = stats.pearsonr(turns, ufs)
     low, high = found.confidence_interval(0.95)
-    told = made.turns_against_ufs
-    assert isinstance(told, Estimate)
-    assert (told.value, told.low, told.high) == close((found.statistic, low, high))
+    correlation = made.turns_against_ufs
+    assert isinstance(correlation, Estimate)
+    assert (correlation.value, correlation.low, correlation.high) == close((found.statistic, low, high))
 
 
 def test_differences_and_their_tests(both: tuple[Count, FidelityAnalysis]) -> None:
@@ -422,11 +430,11 @@ def test_support_is_that_of_a_plain_loop_over_tasks(both: tuple[Count, FidelityA
             met[proxy] += proxy in reaching
             chosen[proxy] += proxy == winner
             undominated[proxy] += not any(cost[o] < cost[proxy] and ufs[o] > ufs[proxy] for o in count.proxies)
-    for proxy, own in scores.items():
+    for proxy, score in scores.items():
         for told, times in (
-            (own.support.meets, met),
-            (own.support.chosen, chosen),
-            (own.support.frontier, undominated),
+            (score.support.meets, met),
+            (score.support.chosen, chosen),
+            (score.support.frontier, undominated),
         ):
             share = times[proxy] / resamples
             error = math.sqrt(max(share * (1 - share), 0.002) * (1 / resamples + 1 / QUESTION.resamples))
@@ -478,3 +486,19 @@ def test_how_many_tasks_would_settle_the_published_choice() -> None:
     decision = analyse(EpisodeFrames(results=results), Question(q=0.84)).decision
     assert decision.chosen == "Gemma-31B"
     assert decision.needed_n == math.ceil(stats.norm.ppf(0.95) ** 2 * variance / (0.845 - 0.84) ** 2) == 13950
+
+
+def test_proxies_that_fail_on_the_same_tasks_are_compared_on_the_same_draws(tmp_path: Path) -> None:
+    path, fails = tmp_path / "verdicts.csv", {3, 8, 15, 22, 31, 40, 47, 58}
+    rows = [
+        f"{proxy},retail,t{task},c,groundedness,{'fail' if task in fails else 'pass'},{cost}"
+        for proxy, cost in (("a", 0.01), ("b", 0.02), ("c", 0.03))
+        for task in range(60)
+    ]
+    path.write_text("proxy,domain,task,criterion,family,verdict,cost_usd\n" + "\n".join(rows), encoding="utf-8")
+    made = analyse(read_verdicts(path), QUESTION)
+    one_sided = stats.binomtest(52, 60).proportion_ci(0.90, method="wilson").low
+    for own in made.proxies:
+        assert own.lower == pytest.approx(one_sided, abs=0.002)
+        assert own.support.frontier == 1.0
+        assert own.support.chosen == (own.support.meets if own.proxy == "a" else 0.0)

@@ -48,7 +48,13 @@ def test_a_longer_episode_costs_more_and_a_cache_less() -> None:
 
 
 def test_an_unknown_price_is_unknown_and_no_episode_costs_nothing() -> None:
-    assert judging_load([(episode(1), None, "")]).cost_usd("nobody/knows", {}, cached=True) is None
+    assert judging_load([(episode(1), ITEM, "")]).cost_usd("nobody/knows", {}, cached=True) is None
     nothing = judging_load([])
     assert nothing.episodes == nothing.verdicts == nothing.prompt_tokens == 0
     assert nothing.cost_usd("judge", PRICES, cached=False) == 0
+
+
+def test_an_episode_without_a_blueprint_cannot_be_judged_and_is_counted() -> None:
+    bare = ITEM.model_copy(update={"private": {}})
+    load = judging_load([(episode(1), ITEM, ""), (episode(2, "i_2"), bare, ""), (episode(3, "i_3"), None, "")])
+    assert (load.episodes, load.tasks, load.without_blueprint) == (1, 1, 2)
