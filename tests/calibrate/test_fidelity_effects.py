@@ -394,7 +394,7 @@ def test_spread_from_totals_and_of_one_proxy() -> None:
 
 
 def test_a_missing_verdict_of_another_family_selects_no_episode_by_its_outcome() -> None:
-    """Disclosure has nothing to do with reward; failing on the ground costs reward; a third of its verdicts is missing."""
+    """Disclosure has nothing to do with reward; groundedness does, and a third of its verdicts is missing."""
     draw, given = np.random.default_rng(6), []
     for task in range(400):
         for proxy in "abcdef":
@@ -405,4 +405,4 @@ def test_a_missing_verdict_of_another_family_selects_no_episode_by_its_outcome()
             given.append(episode(proxy, str(task), reward, early, seen))
     found = effect_of(given)
     assert found.within_task.value == pytest.approx(0.0, abs=0.035)
-    assert found.within_task.n == pytest.approx(2400, abs=60)
+    assert found.within_task.n > 2250, "tasks with one side only say nothing; no other episode is left out"

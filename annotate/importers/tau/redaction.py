@@ -26,17 +26,24 @@ _LOOKS_SECRET = re.compile(
     | \bxox[abprs]-[A-Za-z0-9\-]{10,}
     | \beyJ[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]{10,}(?:\.[A-Za-z0-9_\-]*)?
     | -----BEGIN[A-Z ]*PRIVATE\ KEY-----(?:.|\n)*?(?:-----END[A-Z ]*PRIVATE\ KEY-----|\Z)
-    | (?<=[Bb]earer\ )[A-Za-z0-9_\-.~+/]{16,}=*
+    | (?:(?<=[Bb]earer\ )|(?<=BEARER\ ))[A-Za-z0-9_\-.~+/]{16,}=*
+    | (?<=[Aa]uthorization:\ [Bb]asic\ )[A-Za-z0-9+/]{8,}=*
     """,
     re.VERBOSE,
 )
-_MARKS = ("sk-", "sk_", "hf_", "xai-", "ghp_", "github_pat_", "AIza", "AKIA", "xoxb-", "eyJ", "PRIVATE KEY", "earer ")
+_MARKS = (
+    *(f"{kind}{mark}" for kind in ("sk", "pk", "rk") for mark in ("-", "_live_", "_test_")),
+    *(f"{maker}{mark}" for maker in ("gsk", "hf", "xai", "tgp", "r8", "nvapi", "pplx", "csk", "fw") for mark in "_-"),
+    *("glpat", "dop_", "dop-", "lsv2", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "AIza", "AKIA", "ASIA"),
+    *("xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-", "eyJ", "PRIVATE KEY", "earer ", "EARER ", "uthorization: "),
+)
 """Most texts hold none of these, and asking for them is much faster than the pattern, which is for the others."""
 _URL_SECRET = re.compile(
     r"\b[a-z][a-z0-9+.\-]*://[^/\s:@]*:[^/\s@]+@"
     r"| [?&;](?:[\w\-]*key|[\w\-]*token|sig|signature|secret|password)=[^&\s]{4,}",
     re.IGNORECASE | re.VERBOSE,
 )
+_URL_MARKS = ("key=", "token=", "sig=", "signature=", "secret=", "password=", "KEY=", "TOKEN=", "Key=", "Token=")
 _SHORTEST = 8
 """A shorter secret is not looked for in texts: it would be found in ordinary words."""
 
@@ -71,8 +78,11 @@ class Redactor:
                 return True
         for mark in _MARKS:
             if mark in texts:
-                return _LOOKS_SECRET.search(texts) is not None
-        return False
+                if _LOOKS_SECRET.search(texts):
+                    return True
+                break
+        in_url = ("://" in texts and "@" in texts) or any(mark in texts for mark in _URL_MARKS)
+        return in_url and _URL_SECRET.search(texts) is not None
 
     def text(self, text: str) -> str:
         """Return a text with every secret replaced."""
