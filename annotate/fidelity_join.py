@@ -11,6 +11,8 @@ from annotate.errors import InputError, nearest
 if TYPE_CHECKING:
     import pandas as pd
 
+GIVEN = "as given"
+"""The rubric set of verdicts that name none: an episode of it without a verdict was never judged."""
 KEY = ["proxy", "domain", "task", "trial"]
 
 
@@ -18,7 +20,8 @@ def join_verdicts(episodes: EpisodeFrames, given: EpisodeFrames) -> EpisodeFrame
     """Return `episodes` with the verdicts of `given`, whose episodes are found again by (proxy, domain, task, trial).
 
     Verdicts that `episodes` has already stay; what a file says of an episode's reward or cost fills in what is not
-    known. Episodes without a verdict stay, and are counted as undefined.
+    known. A domain of which nothing was judged is left out, and a note says so; any other episode without a verdict
+    stays, as one that was never judged.
 
     Raises:
         InputError: a verdict's episode is not there, or two episodes answer to one key.
@@ -47,14 +50,34 @@ def join_verdicts(episodes: EpisodeFrames, given: EpisodeFrames) -> EpisodeFrame
             "as usercal import shows them."
         )
     ids = dict(zip(keys["episode"], found, strict=True))
+    together = _together(episodes.verdicts, verdicts.assign(episode=verdicts["episode"].map(ids)))
+    rows, said = _judged_domains(_filled(ours, theirs, ids), set(together["episode"].astype(str)))
     return replace(
         episodes,
-        episodes=_filled(ours, theirs, ids),
-        verdicts=_together(episodes.verdicts, verdicts.assign(episode=verdicts["episode"].map(ids))),
+        episodes=rows,
+        verdicts=together,
         source=f"{episodes.source}; verdicts from {given.source}" if episodes.source else given.source,
         audited=given.audited,
-        notes=(*episodes.notes, *given.notes),
+        notes=(*episodes.notes, *given.notes, *said),
     )
+
+
+def _judged_domains(rows: pd.DataFrame, judged: set[str]) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows of domains of which something was judged, their rubric set, and what there is to say."""
+    has = rows["episode"].astype(str).isin(judged)
+    domains = set(rows.loc[has, "domain"].astype(str))
+    kept = rows[rows["domain"].astype(str).isin(domains)].copy()
+    left = rows[~rows["domain"].astype(str).isin(domains)]
+    said = [
+        f"{domain}: none of its {len(own):,} episodes was judged, so the domain is left out"
+        for domain, own in left.groupby(left["domain"].astype(str))
+    ]
+    bare = kept["rubric"].isna()
+    kept["rubric"] = kept["rubric"].astype(object).mask(bare, GIVEN)
+    never = int((~has & bare & (rows["status"] == "ok") & rows["duplicate_of"].isna()).loc[kept.index].sum())
+    if never:
+        said.append(f"{never:,} episodes were never judged; they are missing, not undefined")
+    return kept.reset_index(drop=True), said
 
 
 def _names(rows: pd.DataFrame) -> pd.DataFrame:

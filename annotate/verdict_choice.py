@@ -34,11 +34,13 @@ def one_rater(verdicts: pd.DataFrame, rater: str | None, source: str) -> tuple[p
     models = verdicts[verdicts["rater_kind"] == "model"]
     if len(models) and not _clash(models):
         left = len(verdicts) - len(models)
-        return _trimmed(models), [f"{left:,} verdicts of people are left out: they check the model's, see the audit"]
+        return _trimmed(models), [
+            f"{left:,} verdicts of people are left out where a model judged too; theirs count with --rater NAME"
+        ]
     names = [str(name) for name in (models if len(models) else verdicts)["rater"].dropna().unique()]
     raise InputError(
         f"{source}: several raters judged the same criterion of an episode ({', '.join(names[:6])}). "
-        "Say whose verdicts count with the option for the rater."
+        "Say whose verdicts count: --rater NAME"
     )
 
 

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 def print_pilot(asked: Asked, study: Study | None, as_json: bool) -> int:
     """Print one `tau2 run` line a proxy and domain; they can be pasted into a shell as they are."""
-    from annotate.tau_commands import Pilot, check_names, parse_names, pilot_commands
+    from annotate.tau_commands import TAU_DOMAINS, Pilot, check_names, parse_names, pilot_commands
 
     proxies = parse_names(asked.commands or "")
     check_names(proxies)
     agent = asked.agent or _one_agent(study)
-    pilot = Pilot(agent=agent, domains=parse_names(asked.domains), tasks=asked.tasks_per_domain, trials=asked.trials)
+    pilot = Pilot(agent=agent, domains=asked.domains or TAU_DOMAINS, tasks=asked.tasks_per_domain, trials=asked.trials)
     lines = pilot_commands(proxies, pilot)
     tasks = "all tasks" if pilot.tasks is None else f"the first {pilot.tasks} tasks"
     trials = "1 trial" if pilot.trials == 1 else f"{pilot.trials} trials"

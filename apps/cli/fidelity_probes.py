@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ SHOWN = (
 )
 """The probes of the first screen; all stand in what `--json` and `--out` give."""
 _FEW = 6
+_SHORT = 50
 
 
 def print_probes(asked: Asked, found: Sources, study: Study | None, paths: Sequence[Path], as_json: bool) -> int:
@@ -63,9 +65,10 @@ def _head(found: Sources) -> str:
     repeated = len(rows) - len(counted)
     domains = sorted(set(counted["domain"].astype(str)))
     twice = f"; {repeated} repeat another file's and count once" if repeated else ""
+    proxies = counted["proxy"].nunique()
     return (
-        f"Probes, not UFS: counted by rules, no model was asked. {len(counted):,} episodes of "
-        f"{counted['proxy'].nunique()} proxies in {len(domains)} domains ({', '.join(domains)}){twice}"
+        f"Probes, not UFS: counted by rules, no model was asked.\n{len(counted):,} episodes of "
+        f"{proxies} {'proxy' if proxies == 1 else 'proxies'} in {', '.join(domains)}{twice}"
     )
 
 
@@ -82,11 +85,7 @@ def _table(overall: Sequence[ProbeSummary]) -> list[str]:
             continue
         told.sort(key=lambda pair: (-(pair[1].share.value or 0), pair[0]))
         seen = [f"{proxy:<30} {_share(share)}" for proxy, share in told if share.found]
-        rest = [
-            f"{proxy} (of {share.share.n}, ≤ {_percent(share.share.high)} %)"
-            for proxy, share in told
-            if not share.found
-        ]
+        rest = [_none(proxy, share) for proxy, share in told if not share.found]
         more = [f"… and {len(seen) - _FEW} more proxies: --json, or --out DIR"] if len(seen) > _FEW else []
         texts = [*seen[:_FEW], *more, *_wrapped("none: ", rest)]
         lines += [row_wide(title if place == 0 else "", text) for place, text in enumerate(texts)]
@@ -100,8 +99,15 @@ def row_wide(label: str, text: str) -> str:
 
 def _share(share: ProbeShare) -> str:
     estimate = share.share
-    value, low, high = (_percent(number) for number in (estimate.value, estimate.low, estimate.high))
-    return f"{share.found:>4} of {estimate.n:<5} {value:>3} %  [{low}, {high}]"
+    limits = "no interval: " + str(estimate.interval_reason).split(":")[0]
+    if estimate.low is not None:
+        limits = f"[{_percent(estimate.low)}, {_percent(estimate.high)}]"
+    return f"{share.found:>4} of {estimate.n:<5} {_percent(estimate.value):>3} %  {limits}"
+
+
+def _none(proxy: str, share: ProbeShare) -> str:
+    high = share.share.high
+    return f"{proxy} (of {share.share.n}" + ("" if high is None else f", ≤ {_percent(high)} %") + ")"
 
 
 def _percent(share: float | None) -> str:
@@ -116,6 +122,10 @@ def _wrapped(lead: str, names: Sequence[str], width: int = 76) -> list[str]:
         return []
     text = lead + (", ".join(name.replace(" ", "\u00a0") for name in names) if lead else names[0])
     return [line.replace("\u00a0", " ") for line in textwrap.wrap(text, width, break_long_words=False)]
+
+
+def _wide(label: str, text: str) -> list[str]:
+    return [row_wide(label if place == 0 else "", line) for place, line in enumerate(_wrapped("", [text]))]
 
 
 def _why(overall: Sequence[ProbeSummary], probe: str) -> str:
@@ -161,7 +171,7 @@ def _price(asked: Asked, found: Sources, study: Study | None) -> tuple[list[str]
         f"about {load.verdicts:,} verdicts on {load.episodes:,} episodes, rubrics for {load.tasks:,} blueprints: "
         f"{load.prompt_tokens / 1e6:.1f} M tokens in, {load.reply_tokens / 1e6:.2f} M out"
     )
-    lines = [row_wide("The score needs verdicts", text), *bare]
+    lines = [*_wide("The score needs verdicts", text), *bare]
     model = asked.judge or _judge(study)
     if model is None:
         lines.append(row_wide("", "their price: --judge MODEL (any litellm name, or one of study.toml)"))
@@ -174,7 +184,7 @@ def _price(asked: Asked, found: Sources, study: Study | None) -> tuple[list[str]
     if full is None or cached is None:
         lines.append(row_wide("", f'the price of {name} is unknown: give [prices."{name}"] in study.toml'))
     elif full == 0:
-        lines.append(row_wide("", f"{name}: free"))
+        lines += _wide("", f"{name}: free (which says nothing of whether it can judge)")
     else:
         lines.append(
             row_wide("", f"{name}: about ${cached:,.2f} with the provider's prompt cache, ${full:,.2f} without")
@@ -206,9 +216,8 @@ def _write(out: Path, summaries: Sequence[ProbeSummary], found: Sources) -> dict
 def _following(paths: Sequence[Path], any_probes: bool) -> list[tuple[str, str]]:
     if not any_probes:
         return [("usercal import PATH", "tau-bench or tau2 results")]
-    kept = " ".join(str(path) for path in paths)
+    kept = shlex.join(str(path) for path in paths)
+    kept = kept if len(kept) <= _SHORT else "PATH"
     following = [(f"usercal import {kept}", "keep these runs in a study")] if paths else []
-    return [
-        *following,
-        (f"usercal ufs {kept} --verdicts FILE.csv".replace("  ", " "), "the score, from verdicts of anybody"),
-    ]
+    words = " ".join(part for part in ("usercal ufs", kept, "--verdicts FILE.csv") if part)
+    return [*following, (words, "the score, from verdicts of anybody")]

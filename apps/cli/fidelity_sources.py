@@ -55,6 +55,44 @@ class Sources:
         frames = self.frames
         return frames.results is not None or (frames.verdicts is not None and len(frames.verdicts) > 0)
 
+    def within(self, domains: tuple[str, ...]) -> Sources:
+        """Return the same of some domains only, of all where none is named; `InputError` for one that is not there."""
+        if not domains:
+            return self
+        from annotate.errors import nearest
+
+        frames = self.frames
+        rows = frames.results if frames.results is not None else frames.episodes
+        assert rows is not None
+        known = sorted(set(rows["domain"].astype(str)))
+        for domain in domains:
+            if domain not in known:
+                raise InputError(
+                    f"--domains: {domain!r} is not there{nearest(domain, known)} "
+                    f"Domains here: {', '.join(known) or 'none'}."
+                )
+        kept = rows[rows["domain"].astype(str).isin(domains)].reset_index(drop=True)
+        probes = tuple(probe for probe in self.probes if probe.domain in domains)
+        if frames.results is not None:
+            return replace(self, frames=replace(frames, results=kept))
+        verdicts = frames.verdicts
+        if verdicts is not None:
+            verdicts = verdicts[verdicts["episode"].isin(set(kept["episode"]))].reset_index(drop=True)
+        return replace(self, frames=replace(frames, episodes=kept, verdicts=verdicts), probes=probes)
+
+    def scorable(self) -> Sources:
+        """Return the same without proxies that have no episode that could be scored, with a note of who they are."""
+        frames, rows = self.frames, self.frames.episodes
+        if rows is None or rows.empty:
+            return self
+        ok = set(rows.loc[rows["status"] != "not_scorable", "proxy"].astype(str))
+        out = sorted(set(rows["proxy"].astype(str)) - ok)
+        if not out or not ok:
+            return self
+        kept = rows[rows["proxy"].astype(str).isin(ok)].reset_index(drop=True)
+        notes = (*frames.notes, f"{', '.join(out)}: no episode can be scored, so there is no row of it")
+        return replace(self, frames=replace(frames, episodes=kept, notes=notes))
+
 
 def gather(
     paths: Sequence[Path],

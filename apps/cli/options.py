@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -101,3 +102,12 @@ def shown_path(path: Path) -> str:
 def row(label: str, text: str) -> str:
     """Return a labelled line."""
     return f"{label:<12}{text}"
+
+
+def labelled(label: str, texts: Iterable[str], width: int = 110, indent: int = 17) -> list[str]:
+    """Return texts under one label, each in as many lines of the screen as it needs."""
+    lines: list[str] = []
+    for text in texts:
+        wrapped = textwrap.wrap(text, width - indent, break_long_words=False, break_on_hyphens=False) or [""]
+        lines += [f"{'' if lines or place else label:<{indent}}{line}" for place, line in enumerate(wrapped)]
+    return lines

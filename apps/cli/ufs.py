@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,22 +13,27 @@ import click
 
 from annotate.errors import InputError
 from annotate.study import Study
+from annotate.tau_commands import parse_names
 from apps.cli.fidelity_sources import Reading, Sources, gather
-from apps.cli.options import answer, json_option, shown_path, study_options
+from apps.cli.options import answer, json_option, labelled, shown_path, study_options
 
 if TYPE_CHECKING:
     from calibrate.fidelity.results import FidelityAnalysis, Question
     from calibrate.report.fidelity.probing import ProbeLine
 
 OUT = "usercal-ufs"
-OLD_PRICE_DAYS = 180
 FIGURES = (".pdf", ".svg", ".png")
 
 
 @click.command(
-    epilog="Examples:  usercal ufs runs/   usercal ufs verdicts.csv --q .84 --rollouts 64 --prompts 1000   "
-    "usercal ufs runs/ --verdicts verdicts.csv   usercal ufs later/ --sample 100   "
-    "usercal ufs --commands gpt-4.1-mini,gpt-4.1 --agent gpt-4.1"
+    epilog="""\b
+Examples:
+  usercal ufs runs/
+  usercal ufs verdicts.csv --q .84 --rollouts 64 --prompts 1000
+  usercal ufs runs/ --verdicts verdicts.csv
+  usercal ufs later/ --sample 100
+  usercal ufs --commands gpt-4.1-mini,gpt-4.1 --agent gpt-4.1
+"""
 )
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
 @click.option("--q", type=click.FloatRange(0, 1), help="The fidelity that is enough, 0 to 1 (else [fidelity] q).")
@@ -64,7 +70,7 @@ FIGURES = (".pdf", ".svg", ".png")
     "--commands", metavar="A,B,C", help="Print the tau2 run lines of a fair pilot of these proxies, and stop."
 )
 @click.option("--agent", metavar="MODEL", help="With --commands: the one agent of all runs.")
-@click.option("--domains", default="airline,retail,telecom", show_default=True, metavar="D,E", help="With --commands.")
+@click.option("--domains", metavar="D,E", help="Only these domains (with --commands: else airline,retail,telecom).")
 @click.option(
     "--tasks-per-domain", type=click.IntRange(1), metavar="N", help="With --commands: the first N tasks (else all)."
 )
@@ -110,7 +116,7 @@ def command(paths: tuple[Path, ...], folder: Path | None, store: str | None, as_
     judging would cost; with verdicts, the User Fidelity Score, the frontier, and the cheapest proxy that is faithful
     enough. Asks no model and spends nothing.
     """
-    asked = Asked(**given)
+    asked = Asked(**{**given, "domains": parse_names(given["domains"] or "")})
     study = Study.open(folder, store) if folder else Study.find(Path.cwd(), store)
     if asked.commands is not None:
         from apps.cli.fidelity_pilot import print_pilot
@@ -118,6 +124,7 @@ def command(paths: tuple[Path, ...], folder: Path | None, store: str | None, as_
         return print_pilot(asked, study, as_json)
     reading = Reading(asked.user_model, asked.guidelines, asked.tasks, asked.proxy)
     found = gather(paths, study=study, verdicts=asked.verdicts, rater=asked.rater, reading=reading)
+    found = found.within(asked.domains)
     if asked.sample is not None or asked.baseline is not None:
         from apps.cli.fidelity_drift import print_drift
 
@@ -146,7 +153,7 @@ class Asked:
     baseline: Path | None = None
     commands: str | None = None
     agent: str | None = None
-    domains: str = ""
+    domains: tuple[str, ...] = ()
     tasks_per_domain: int | None = None
     trials: int = 1
     judge: str | None = None
@@ -181,16 +188,21 @@ class Asked:
 
 
 def _print_analysis(asked: Asked, found: Sources, study: Study | None, paths: tuple[Path, ...], as_json: bool) -> int:
+    from apps.cli.fidelity_remarks import remarks
     from calibrate.fidelity.analysing import analyse
     from calibrate.report.fidelity import terminal, writing
 
-    question = asked.question(study)
+    question, found = asked.question(study), found.scorable()
     analysis = analyse(found.frames, question, rater=asked.rater)
     out = asked.place(study, paths)
     title = study.config.study.name if study is not None and not paths else "User fidelity"
     written = writing.write_fidelity(analysis, out, title=title, probes=_probe_lines(found))
-    lines = [*terminal.terminal_lines(analysis), *_unnamed(found, study), *_old_prices(study), *_use(analysis, found)]
-    lines.append(f"{'Wrote':<17}{_wrote(out, written)}")
+    lines = [
+        *terminal.terminal_lines(analysis),
+        *remarks(found, study),
+        *_use(analysis, found),
+    ]
+    lines += labelled("Wrote", [_wrote(out, written)])
     if asked.show:
         click.launch(str(written["ufs.html"]))
     facts = json.loads(written["ufs.json"].read_text("utf-8")) if as_json else {}
@@ -220,41 +232,9 @@ def _use(analysis: FidelityAnalysis, found: Sources) -> list[str]:
     how = found.user_arguments.get(chosen or "")
     if chosen is None or not isinstance(how, Mapping):
         return []
-    return [f"{'Use it':<17}tau2 run … {user_arguments(str(how.get('model') or chosen), how.get('llm_args'))}"]
-
-
-def _unnamed(found: Sources, study: Study | None) -> list[str]:
-    """Return which families and modes of the verdicts the taxonomy does not have; they are counted all the same."""
-    from annotate.taxonomy import load_taxonomy
-
-    extra = study.config.taxonomy.path if study is not None else None
-    taxonomy = load_taxonomy(study.folder / extra if study is not None and extra else None)
-    verdicts = found.frames.verdicts
-    if verdicts is None:
-        return []
-    unknown = []
-    for family, mode in verdicts[["family", "mode"]].drop_duplicates().itertuples(index=False):
-        try:
-            taxonomy.check(str(family), str(mode) if isinstance(mode, str) and mode else None)
-        except InputError:
-            unknown.append(f"{family}.{mode}" if isinstance(mode, str) and mode else str(family))
-    if not unknown:
-        return []
-    shown = ", ".join(sorted(unknown)[:4]) + (f" and {len(unknown) - 4} more" if len(unknown) > 4 else "")
-    return [f"{'Taxonomy':<17}not in it, counted all the same: {shown} (add them: [taxonomy] path in study.toml)"]
-
-
-def _old_prices(study: Study | None) -> list[str]:
-    """Return which prices of the study were true too long ago to decide by."""
-    from datetime import date
-
-    from annotate.config import age_days
-
-    if study is None:
-        return []
-    ages = {model: age_days(price, date.today()) for model, price in study.config.prices.items()}
-    old = [f"{model} ({days} days)" for model, days in ages.items() if days > OLD_PRICE_DAYS]
-    return [f"{'Old prices':<17}{', '.join(old)}: look them up, and date them in study.toml"] if old else []
+    return [
+        f"{'Use it':<17}tau2 run … {user_arguments(str(how.get('model') or chosen), how.get('llm_args'))}"
+    ]  # to paste
 
 
 def _wrote(out: Path, written: Mapping[str, Path]) -> str:
@@ -267,8 +247,8 @@ def _wrote(out: Path, written: Mapping[str, Path]) -> str:
 
 
 def _following(analysis: FidelityAnalysis) -> list[tuple[str, str]]:
-    names = ",".join(score.proxy for score in analysis.proxies[:3])
+    names = shlex.quote(",".join(score.proxy for score in analysis.proxies[:3]))
     return [
-        (f"usercal ufs --commands {names} --agent MODEL", "the tau2 lines of a fair pilot"),
+        (f"usercal ufs --commands {names} --agent MODEL", "a fair pilot"),
         ("usercal ufs PATH --sample 100", "later runs: has fidelity drifted?"),
     ]

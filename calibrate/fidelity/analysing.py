@@ -11,6 +11,7 @@ from numpy.random import Generator
 from annotate.episodes import EpisodeFrames
 from annotate.errors import InputError
 from calibrate.estimate import Estimate, Undefined, fork
+from calibrate.fidelity.border import UNKNOWN
 from calibrate.fidelity.costing import cost_of_episodes, cost_of_totals
 from calibrate.fidelity.counting import (
     completed,
@@ -106,7 +107,8 @@ def analyse_scored(scored: Scored, question: Question, rng: Generator) -> Fideli
     material = material_of(scored, question)
     streams = [fork(rng) for _ in range(5)]  # one each, so that no part depends on what another drew
     barred = excluded_by_constraints(material, question)
-    ruling = _ruled(material, question, streams[0], barred, audited=scored.audited)
+    raters, by_people = judged_by(scored)
+    ruling = _ruled(material, question, streams[0], barred, audited=scored.audited or by_people)
     applicable = mean_by_task("applicable criteria", _scored_rows(scored), "applicable", question.level)
     return FidelityAnalysis(
         proxies=_ordered(_scores_of_episodes(scored, material, ruling, question), question),
@@ -126,10 +128,20 @@ def analyse_scored(scored: Scored, question: Question, rng: Generator) -> Fideli
         tasks=scored.tasks,
         expected_failures=expected_failures(applicable.value),
         audited=scored.audited,
+        by_people=by_people,
+        raters=raters,
         paired=True,
         notes=(*scored.notes, *_notes(scored)),
         points=_points(material, ruling, question),
     )
+
+
+def judged_by(scored: Scored) -> tuple[tuple[str, ...], bool]:
+    """Return who gave the verdicts that count, by name, and whether all of them are people."""
+    told = scored.verdicts[(scored.verdicts["value"] != "missing").to_numpy()]
+    kinds = {str(kind) for kind in told["rater_kind"].unique()} if "rater_kind" in told else set()
+    names = {str(name) for name in told["rater"].unique()} if "rater" in told else set()
+    return tuple(sorted(names - {UNKNOWN})), kinds == {"human"}
 
 
 def material_of(scored: Scored, question: Question) -> Material:

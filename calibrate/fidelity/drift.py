@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from calibrate.probes.probing import ProbeRow
 
+Key = tuple[str, str, str]
+"""(proxy, domain, measure)"""
 DRIFT = "later − earlier"
 METHOD = "Newcombe, independent samples"
 TARGET = "later episodes of the same kind of task"
@@ -47,10 +49,11 @@ class Drift:
     """A proxy's rate before and after; `worse` where the whole interval of the difference lies on the bad side of 0.
 
     `detectable` is the change that samples of this size would find in four of five cases (normal approximation at the
-    earlier rate); None where a side is empty.
+    earlier rate); None where a side is empty, or where they would find none.
     """
 
     proxy: str
+    domain: str
     measure: str
     earlier: Rate
     later: Rate
@@ -81,57 +84,58 @@ def sample_episodes(rows: pd.DataFrame, n: int, rng: Generator) -> pd.DataFrame:
 
 
 def compare_rates(
-    earlier: Mapping[tuple[str, str], Rate],
-    later: Mapping[tuple[str, str], Rate],
+    earlier: Mapping[Key, Rate],
+    later: Mapping[Key, Rate],
     *,
     worse_when: Mapping[str, int],
     level: float = 0.95,
 ) -> list[Drift]:
-    """Return the drift of each (proxy, measure) that both sides have, at a level that holds for all of them together.
+    """Return the drift of each proxy, domain and measure that both sides have, at a level that holds for all together.
 
+    Domains are compared one by one: two runs of other domains differ for other reasons than time.
     `worse_when` says for each measure on which side of 0 a difference is bad: −1 for a fidelity that falls, 1 for a
     fault that becomes more frequent. The level of each interval is Šidák's for the number of comparisons.
     """
     keys = [key for key in earlier if key in later]
     each = level ** (1 / max(1, len(keys)))
-    return [_drift(key, earlier[key], later[key], worse_when.get(key[1], 1), each) for key in keys]
+    return [_drift(key, earlier[key], later[key], worse_when.get(key[2], 1), each) for key in keys]
 
 
-def faithful_rates(rows: pd.DataFrame) -> dict[tuple[str, str], Rate]:
-    """Return the faithful of the scored episodes of each proxy, from scored rows (see `scoring.score`)."""
+def faithful_rates(rows: pd.DataFrame) -> dict[Key, Rate]:
+    """Return the faithful of the scored episodes by proxy and domain, from scored rows (see `scoring.score`)."""
     scored = rows[rows["faithful"].notna()]
     return {
-        (str(proxy), "UFS"): Rate(int(group["faithful"].sum()), len(group))
-        for proxy, group in scored.groupby("proxy", observed=True)
+        (str(proxy), str(domain), "UFS"): Rate(int(group["faithful"].sum()), len(group))
+        for (proxy, domain), group in scored.groupby(["proxy", "domain"], observed=True)
     }
 
 
-def probe_rates(rows: Iterable[ProbeRow]) -> dict[tuple[str, str], Rate]:
+def probe_rates(rows: Iterable[ProbeRow]) -> dict[Key, Rate]:
     """Return how often each fault that a probe looks for was found, where it applies at all (probes, not UFS)."""
     from calibrate.probes.summary import summarise
 
     return {
-        (summary.proxy, FAULTS[share.probe]): Rate(share.found, share.share.n)
+        (summary.proxy, summary.domain, FAULTS[share.probe]): Rate(share.found, share.share.n)
         for summary in summarise(rows)
-        if summary.domain is None
+        if summary.domain is not None
         for share in summary.shares
         if share.probe in FAULTS and share.share.n
     }
 
 
-def unknown_proxies(earlier: Mapping[tuple[str, str], Rate], later: Mapping[tuple[str, str], Rate]) -> Sequence[str]:
-    """Return the proxies of the later episodes that the earlier ones do not have, in order."""
-    known = {proxy for proxy, _ in earlier}
-    return list(dict.fromkeys(proxy for proxy, _ in later if proxy not in known))
+def unknown_cells(earlier: Mapping[Key, Rate], later: Mapping[Key, Rate]) -> list[str]:
+    """Return the proxies of the later episodes, with the domain, of which there are no earlier ones, in order."""
+    known = {(proxy, domain) for proxy, domain, _ in earlier}
+    return list(dict.fromkeys(f"{p} in {domain}" for p, domain, _ in later if (p, domain) not in known))
 
 
-def _drift(key: tuple[str, str], earlier: Rate, later: Rate, bad: int, level: float) -> Drift:
-    proxy, measure = key
+def _drift(key: Key, earlier: Rate, later: Rate, bad: int, level: float) -> Drift:
+    proxy, domain, measure = key
     limits = independent_difference(later.x, later.n, earlier.x, earlier.n, level)
     name = f"{measure}, {DRIFT}"
     if isinstance(limits, Undefined):
         estimate = Estimate.undefined(name, "one side has no episode that counts", n=earlier.n + later.n)
-        return Drift(proxy, measure, earlier, later, estimate, False, None)
+        return Drift(proxy, domain, measure, earlier, later, estimate, False, None)
     estimate = Estimate(
         name=name,
         value=later.x / later.n - earlier.x / earlier.n,
@@ -143,10 +147,11 @@ def _drift(key: tuple[str, str], earlier: Rate, later: Rate, bad: int, level: fl
         target=TARGET,
     )
     worse = limits.high < 0 if bad < 0 else limits.low > 0
-    return Drift(proxy, measure, earlier, later, estimate, worse, _detectable(earlier, later, level))
+    return Drift(proxy, domain, measure, earlier, later, estimate, worse, _detectable(earlier, later, level))
 
 
-def _detectable(earlier: Rate, later: Rate, level: float) -> float:
+def _detectable(earlier: Rate, later: Rate, level: float) -> float | None:
     rate = (earlier.x + 1) / (earlier.n + 2)
     spread = float(np.sqrt(rate * (1 - rate) * (1 / earlier.n + 1 / later.n)))
-    return (normal_quantile(level) + normal_quantile(0.6)) * spread
+    change = (normal_quantile(level) + normal_quantile(0.6)) * spread
+    return change if change < max(rate, 1 - rate) else None

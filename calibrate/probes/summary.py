@@ -9,11 +9,12 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from calibrate.estimate import Estimate, Interval
+from calibrate.estimate import Estimate, Interval, Undefined
 from calibrate.probes.probing import LABEL, ProbeRow
-from calibrate.stats.intervals import wilson
+from calibrate.stats.intervals import normal_quantile, wilson
 
-TARGET = "episodes like these; repeated trials of a task count as independent"
+TARGET = "new tasks like these"
+UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,35 +212,58 @@ def _share(probe: str, rows: Sequence[ProbeRow], level: float, examples: int) ->
     title, reads = PROBES[probe]
     excluded: dict[str, int] = {}
     hits: list[ProbeRow] = []
-    n = 0
+    by_task: dict[tuple[str, str], list[bool]] = {}
     for row in rows:
         said = reads(row)
         if isinstance(said, str):
             excluded[said] = excluded.get(said, 0) + 1
             continue
-        n += 1
+        task = (row.domain, row.episode if row.task == UNKNOWN else row.task)
+        by_task.setdefault(task, []).append(said)
         if said:
             hits.append(row)
-    share = _estimate(probe, len(hits), n, level, excluded)
+    share = _estimate(probe, list(by_task.values()), level, excluded)
     return ProbeShare(probe, title, len(hits), share, excluded, _examples(probe, hits, examples))
 
 
-def _estimate(probe: str, found: int, n: int, level: float, excluded: dict[str, int]) -> Estimate:
-    limits = wilson(found, n, level)
-    if not isinstance(limits, Interval):
+def _estimate(probe: str, by_task: Sequence[Sequence[bool]], level: float, excluded: dict[str, int]) -> Estimate:
+    """Return the share of episodes with Wilson's limits; the trials of a task are one cluster."""
+    n, found = sum(map(len, by_task)), sum(map(sum, by_task))
+    if n == 0:
         why = max(excluded, key=lambda reason: excluded[reason]) if excluded else "no episodes"
         return Estimate.undefined(probe, f"applies to no episode: {why}", n=0, target=TARGET, level=level)
+    limits, method = _limits(by_task, found, n, level)
     return Estimate(
         name=probe,
         value=found / n,
-        low=limits.low,
-        high=limits.high,
         level=level,
         n=n,
-        method="Wilson",
+        clusters=len(by_task),
+        method=method,
         target=TARGET,
         extra={"found": found, "label": LABEL},
+        **(
+            {"low": limits.low, "high": limits.high}
+            if isinstance(limits, Interval)
+            else {"interval_reason": limits.reason}
+        ),
     )
+
+
+def _limits(
+    by_task: Sequence[Sequence[bool]], found: int, n: int, level: float
+) -> tuple[Interval | Undefined, str]:
+    if n == len(by_task):
+        return wilson(found, n, level), "Wilson"
+    import numpy as np
+
+    from calibrate.fidelity.means import effective_episodes
+
+    sums, sizes = (np.array([float(count(own)) for own in by_task]) for count in (sum, len))
+    effective = effective_episodes(sums, sizes, normal_quantile(level), whole=True)
+    if isinstance(effective, Undefined):
+        return effective, "Wilson at the effective n by task"
+    return wilson(found / n * effective, effective, level), "Wilson at the effective n by task"
 
 
 def _examples(probe: str, hits: Sequence[ProbeRow], count: int) -> tuple[Example, ...]:

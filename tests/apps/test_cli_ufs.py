@@ -185,10 +185,61 @@ def test_later_runs_without_verdicts_are_compared_by_probes(call: Any, tmp_path:
     assert said.code == 1 and "identifiers in the first turn" in said.out and "probes are compared, not UFS" in said.out
 
 
+def test_runs_of_another_domain_are_no_later_runs(call: Any, tmp_path: Path) -> None:
+    verdicts(tmp_path / "before.csv")
+    text = (tmp_path / "before.csv").read_text("utf-8")
+    (tmp_path / "after.csv").write_text(text.replace("retail", "bank").replace("airline", "telecom"), "utf-8")
+    said = call("ufs", "after.csv", "--sample", "30", "--baseline", "before.csv")
+    assert said.code == 2 and "nothing can be compared" in said.err
+
+
+def test_the_same_runs_are_said_to_be_the_same(call: Any, tmp_path: Path) -> None:
+    run_file(tmp_path / "a.json")
+    said = call("ufs", "a.json", "--sample", "3", "--baseline", "a.json")
+    assert "3 of the later episodes are among the earlier ones" in said.out
+
+
+def test_only_the_domains_that_were_named(call: Any, tmp_path: Path) -> None:
+    said = call("ufs", verdicts(tmp_path / "v.csv"), "--q", ".6", "--domains", "retail")
+    assert said.code == 0 and "40 tasks in 1 domain" in said.out
+    said = call("ufs", "v.csv", "--domains", "retial")
+    assert said.code == 2 and "retail" in said.err
+
+
+def test_verdicts_on_a_part_of_the_runs_give_a_score_of_that_part(call: Any, tmp_path: Path) -> None:
+    run_file(tmp_path / "a.json", tasks=6)
+    rows = "proxy,domain,task,criterion,family,verdict,rater,rater_kind\n" + "".join(
+        f"openai/parrot,retail,{n},k1,groundedness,pass,ann,human\n" for n in range(4)
+    )
+    (tmp_path / "v.csv").write_text(rows, "utf-8")
+    said = call("ufs", "a.json", "--verdicts", "v.csv", "--q", ".2")
+    assert said.code == 0 and "2 episodes were never judged" in said.out
+    facts = json.loads(call("ufs", "a.json", "--verdicts", "v.csv", "--q", ".2", "--json").out)["analysis"]
+    assert facts["by_people"] is True and facts["raters"] == ["ann"]
+    assert facts["proxies"][0]["counts"]["unscored"] == 2 and facts["proxies"][0]["counts"]["undefined"] == 0
+    assert facts["decision"]["assured"] == "openai/parrot", "people judged: there is no judge to audit"
+
+
+def test_different_agents_are_called_unfair(call: Any, tmp_path: Path) -> None:
+    rows = ["proxy,domain,task,criterion,family,verdict,agent"]
+    rows += [f"{p},r,{n},k,groundedness,pass,{agent}" for p, agent in (("a", "x"), ("b", "y")) for n in range(9)]
+    (tmp_path / "v.csv").write_text("\n".join(rows) + "\n", "utf-8")
+    assert "Unfair" in call("ufs", "v.csv").out
+
+
+def test_no_line_is_wider_than_the_screen_but_those_to_paste(call: Any, tmp_path: Path) -> None:
+    run_file(tmp_path / "a.json")
+    verdicts(tmp_path / "v.csv")
+    for words in (("ufs", "a.json"), ("ufs", "v.csv", "--q", ".7", "--rollouts", "4", "--prompts", "9")):
+        for line in call(*words).out.splitlines():
+            assert len(line) <= 112 or line.startswith("Use it"), line
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (("ufs",), "there is no study here"),
+        (("ufs", "v.csv", "--sample", "5"), "--baseline PATH"),
         (("ufs", "nowhere.json"), "no such file"),
         (("ufs", "v.csv", "--rollouts", "3"), "Give both"),
         (("ufs", "v.csv", "--q", "84"), "--q"),

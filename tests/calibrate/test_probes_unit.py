@@ -513,6 +513,7 @@ def test_the_summary_counts_and_excludes_by_reason() -> None:
     task = item(gold("reboot_device"), known_info=KNOWN)
     bad = probed(agent("Please reboot your phone."), user("55501 ###STOP###"), of=task)
     good = probed(agent("Hi"), user("hi"), calling(call("reboot_device")), result("c1"), user("###STOP###"), of=task)
+    good = replace(good, task="another")
     bare = probed(user("hi"), of=None)
     broken = replace(bare, status="infra_error")
     (whole, telecom) = summarise([bad, good, bare, broken])
@@ -563,3 +564,21 @@ def test_sentences_and_quotes() -> None:
     assert quote("Write to a@b.example or +1 555 010 4477 now") == "Write to … or … now"
     long = quote("word " * 80, around=200)
     assert len(long) <= 122 and long.startswith("…") and long.endswith("…")
+
+
+def test_trials_of_one_task_are_one_cluster() -> None:
+    """Four tasks of four trials that agree within a task are worth little more than four episodes."""
+    bad = probed(agent("Hi"), user("55501 ###STOP###"), of=item(known_info=KNOWN))
+    good = probed(agent("Hi"), user("hello"), of=item(known_info=KNOWN))
+    alike = [
+        replace(row, task=str(task), trial=str(trial))
+        for task, row in enumerate((bad, bad, good, good))
+        for trial in range(4)
+    ]
+    apart = [replace(row, task=str(place)) for place, row in enumerate(alike)]
+    clustered, independent = (summarise(rows)[0]["first_turn_disclosure"].share for rows in (alike, apart))
+    assert (clustered.value, clustered.n, clustered.clusters) == (0.5, 16, 4) and independent.clusters == 16
+    assert clustered.low is not None and clustered.high is not None and independent.low is not None
+    assert clustered.high - clustered.low > 1.5 * (independent.high or 1) - 1.5 * independent.low
+    one_task = summarise([replace(bad, task="1", trial=str(n)) for n in range(3)])[0]["first_turn_disclosure"].share
+    assert one_task.low is None and one_task.interval_reason is not None and "only one task" in one_task.interval_reason
