@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,6 +125,7 @@ def command(
                 on_progress=meter.show,
             )
     except NeedsMap as error:
+        _refuse_verdicts(paths)
         if as_json:
             raise
         click.echo(error.sentence, err=True)
@@ -217,3 +218,16 @@ def _undo(study: Study, before: dict[str, bytes | None]) -> None:
             path.write_bytes(content)
     if study.reports.is_dir() and not any(study.reports.iterdir()):
         study.reports.rmdir()
+
+
+def _refuse_verdicts(paths: Sequence[Path]) -> None:
+    """Raise `InputError` where a table without a map is one that `usercal ufs` reads."""
+    from annotate.errors import InputError
+    from annotate.fidelity_tables import looks_like
+
+    for path in paths:
+        kind = looks_like(path)
+        if kind is not None:
+            what = "verdicts on user proxies" if kind == "verdicts" else "results of user proxies"
+            beside = f"usercal ufs --verdicts {path}" if kind == "verdicts" else f"usercal ufs {path}"
+            raise InputError(f"{path}: is a table of {what}, not of conversations. Score it: {beside}")

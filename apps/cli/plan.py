@@ -38,9 +38,9 @@ def command(config: Path | None, folder: Path | None, store: str | None, as_json
         "notes": plan.notes,
         **priced.to_dict(),
     }
-    answer(
-        as_json, facts, lines, [(f"usercal run{f' {config}' if config else ''}", "do it; Ctrl-C and resume any time")]
-    )
+    planned = any(plan.count(kind)[1] for kind, _ in work.KINDS)  # type: ignore[arg-type]
+    following = [(f"usercal run{f' {config}' if config else ''}", "do it; Ctrl-C and resume any time")]
+    answer(as_json, facts, lines, following if planned else [("usercal import PATH", "people's conversations first")])
 
 
 def study_and_run(config: Path | None, folder: Path | None, store: str | None) -> tuple[Study, RunSection]:

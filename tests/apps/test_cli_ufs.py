@@ -220,6 +220,12 @@ def test_verdicts_on_a_part_of_the_runs_give_a_score_of_that_part(call: Any, tmp
     assert facts["decision"]["assured"] == "openai/parrot", "people judged: there is no judge to audit"
 
 
+def test_a_table_of_verdicts_is_no_table_of_conversations(call: Any, tmp_path: Path) -> None:
+    said = call("import", verdicts(tmp_path / "v.csv"))
+    assert said.code == 2 and "usercal ufs --verdicts" in said.err
+    assert [path.name for path in tmp_path.iterdir()] == ["v.csv"]
+
+
 def test_different_agents_are_called_unfair(call: Any, tmp_path: Path) -> None:
     rows = ["proxy,domain,task,criterion,family,verdict,agent"]
     rows += [f"{p},r,{n},k,groundedness,pass,{agent}" for p, agent in (("a", "x"), ("b", "y")) for n in range(9)]
