@@ -341,6 +341,7 @@ class Rewards:
         rows = pd.DataFrame({"proxy": proxy, "domain": "D0", "task": task, "trial": trial})
         rows = rows.assign(reward=passed.ravel().astype(float), faithful=1.0 - failed.ravel())
         rows["failed:premature_disclosure"], rows["missing:premature_disclosure"] = failed.ravel().astype(int), 0
+        rows["applicable"] = 1
         names = tuple(f"P{place}" for place in range(self.proxies))
         return scored_rows(rows, names, ("D0",), "premature_disclosure")
 
