@@ -17,12 +17,14 @@ from calibrate.estimate import Undefined, fork
 from calibrate.fidelity.domination import TOLERANCE, cheapest, dominators, frontier, operating_point, taking_part
 from calibrate.fidelity.means import TaskSums, combine
 from calibrate.fidelity.planning import needed_tasks
+from calibrate.fidelity.planning import short as _short
 from calibrate.fidelity.results import Decision, Frontier, Question, Support
 from calibrate.stats.resample import MAX_UNDEFINED_SHARE
 from calibrate.stats.simultaneous import max_t_critical
 
 FloatArray = NDArray[np.float64]
 UNAUDITED = "the judge is unaudited"
+NAMED = 3  # proxies or reasons that a sentence names
 BASIS_WORDS = {"domains": "mean over domains", "episodes": "mean over episodes"}
 
 
@@ -168,12 +170,14 @@ def _decision(
     out_of_reach = chosen is None and bool(known) and all((upper[name] or 1.0) < question.q for name in known)
     settled = audited and (out_of_reach if chosen is None else assured == chosen)
     subject = chosen or (max(known, key=lambda name: (known[name][1], name)) if known else None)
-    needed, needed_reason = _needed(sums, subject, question, settled=settled, audited=audited)
+    tasks_tell = out_of_reach if chosen is None else bound == chosen
+    none = _nobody(points, barred) if subject is None else ""
+    needed, needed_reason = _needed(sums, subject, question, chosen, none, settled=settled, tasks_tell=tasks_tell)
     margin = support[chosen].meets_with_margin if chosen else None
     return Decision(
         question=question,
         chosen=chosen,
-        chosen_reason=_chosen_reason(chosen, known, points, question),
+        chosen_reason=_chosen_reason(chosen, known, points, question, barred),
         assured=assured,
         assured_reason=_assured_reason(assured, lower, question, audited=audited),
         settled=settled,
@@ -188,19 +192,46 @@ def _chosen_reason(
     known: Mapping[str, tuple[float, float]],
     points: Mapping[str, tuple[float | None, float | None]],
     question: Question,
+    barred: Mapping[str, str],
 ) -> str:
     over = BASIS_WORDS[question.basis]
     if chosen is not None:
-        return f"the cheapest with UFS ≥ {question.q:g} ({known[chosen][1]:.3f}, {over})"
-    if not points:
-        return "there is no proxy"
+        return f"the cheapest with UFS ≥ {_short(question.q)} ({_share_words(known[chosen][1])}, {over})"
     if not known:
-        return "no proxy has both a cost and a UFS"
-    best = max(known, key=lambda name: (known[name][1], name))
-    reach = f"none reaches {question.q:g}: the best, {best}, has {known[best][1]:.3f} ({over})"
+        return _nobody(points, barred)
+    reach = f"none reaches {_short(question.q)}: {_best_words(known)} ({over})"
     unpriced = [name for name, (_, ufs) in points.items() if name not in known and ufs is not None]
     met = [name for name in unpriced if (points[name][1] or 0.0) >= question.q - TOLERANCE]
-    return reach + (f"; {', '.join(met)} would, but cannot be chosen (cost unknown, or excluded)" if met else "")
+    return reach + (f"; {', '.join(met)} would, but cannot be chosen: {_why_not(met, barred)}" if met else "")
+
+
+def _why_not(names: list[str], barred: Mapping[str, str]) -> str:
+    reasons = list(dict.fromkeys(barred.get(name, "cost unknown") for name in names))
+    return "; ".join(reasons[:NAMED])
+
+
+def _best_words(known: Mapping[str, tuple[float, float]]) -> str:
+    """Return the best of the proxies with its UFS, or all that share the first place."""
+    top = max(ufs for _, ufs in known.values())
+    best = sorted(name for name, (_, ufs) in known.items() if ufs >= top - TOLERANCE)
+    value = _share_words(top)
+    if len(best) == 1:
+        return f"the best, {best[0]}, has {value}"
+    more = f" and {len(best) - NAMED} more" if len(best) > NAMED else ""
+    names = ", ".join(best[:NAMED]) if more else f"{', '.join(best[:-1])} and {best[-1]}"
+    return f"{names}{more} tie for the best with {value}"
+
+
+def _nobody(points: Mapping[str, tuple[float | None, float | None]], barred: Mapping[str, str]) -> str:
+    """Return why no proxy can be chosen at all: left out by a constraint, without a cost, or without a UFS."""
+    if not points:
+        return "there is no proxy"
+    able = [name for name, (cost, ufs) in points.items() if cost is not None and ufs is not None]
+    reasons = list(dict.fromkeys(barred[name] for name in able if name in barred))
+    if reasons:
+        shown = "; ".join(reasons[:NAMED]) + (f"; and {len(reasons) - NAMED} more" if len(reasons) > NAMED else "")
+        return f"no proxy meets the constraints: {shown}"
+    return "no proxy has both a cost and a UFS"
 
 
 def _assured_reason(
@@ -210,25 +241,53 @@ def _assured_reason(
         return UNAUDITED
     level = f"{question.level * 100:g} %"
     if assured is not None:
-        return f"the cheapest whose simultaneous {level} lower limit reaches {question.q:g} ({lower[assured]:.3f})"
+        limit = _share_words(lower[assured] or 0.0)
+        return f"the cheapest whose simultaneous {level} lower limit reaches {_short(question.q)} ({limit})"
     bounds = [bound for bound in lower.values() if bound is not None]
     if not bounds:
         return "no proxy has a lower limit"
-    return f"no known cost with a simultaneous {level} lower limit of {question.q:g} (the largest is {max(bounds):.3f})"
+    return (
+        f"no proxy that can be chosen has a simultaneous {level} lower limit of at least {_short(question.q)}; the "
+        f"largest lower limit of all is {_share_words(max(bounds))}"
+    )
 
 
 def _needed(
-    sums: TaskSums, subject: str | None, question: Question, *, settled: bool, audited: bool
+    sums: TaskSums,
+    subject: str | None,
+    question: Question,
+    chosen: str | None,
+    nobody: str,
+    *,
+    settled: bool,
+    tasks_tell: bool,
 ) -> tuple[int | None, str]:
+    """Return how many tasks would settle it; None where the tasks settle it as it is, whatever else is missing."""
+    q = _short(question.q)
+    if settled and chosen is None:
+        return None, f"settled: no proxy reaches {q} (every simultaneous upper limit lies below it)"
     if settled:
         return None, "settled: the assured rule and the point rule agree"
     if subject is None:
-        return None, "no proxy has both a cost and a UFS"
+        return None, nobody
+    if tasks_tell and chosen is None:
+        what = f"that no proxy reaches {q} (every simultaneous upper limit lies below it)"
+        return None, f"as far as the tasks go it is settled {what}; what is missing is an audit of the judge"
+    if tasks_tell:
+        what = f"that {subject} reaches {q} (its simultaneous lower limit does)"
+        return None, f"as far as the tasks go it is settled {what}; what is missing is an audit of the judge"
     needed, reason = needed_tasks(sums, subject, question)
     if needed is None:
         return None, reason
     at = sums.proxies.index(subject)
-    if needed <= int(sums.task_counts()[at].sum()):
-        what = "an audit of the judge" if not audited else "a limit that holds for all proxies at once"
-        return needed, f"{reason}; there are as many already, and what is missing is {what}"
-    return needed, reason
+    tasks = int(sums.task_counts()[at].sum())
+    there = f"n = {tasks:,} scored {'task' if tasks == 1 else 'tasks'} of {subject} now"
+    if needed <= tasks:
+        return needed, f"{reason}; {there}, and what is missing is a limit that holds for all proxies at once"
+    return needed, f"{reason}; {there}"
+
+
+def _share_words(value: float) -> str:
+    """Return a share as the report writes it: `.864`, `1.000`."""
+    text = f"{value:.3f}"
+    return text.removeprefix("0")

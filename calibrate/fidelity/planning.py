@@ -27,14 +27,16 @@ def needed_tasks(sums: TaskSums, proxy: str, question: Question) -> tuple[int | 
     if math.isnan(value):
         return None, f"the UFS of {proxy} is undefined"
     shown = round(value, DIGITS)
+    printed = f"{value:.{DIGITS}f}".removeprefix("0")
     gap = abs(shown - question.q)
     if gap < 1e-9:
-        return None, f"{proxy} lies on q as printed ({_short(shown)}): no number of tasks tells the two apart"
+        return None, f"{proxy} lies on q as printed ({printed}): no number of tasks tells the two apart"
     z = float(ndtri(question.level))
     n = math.ceil(z**2 * _task_variance(sums, at, question) / gap**2 - 1e-9)
     spread = ", spread evenly over the domains" if question.basis == "domains" and len(sums.domains) > 1 else ""
+    tasks = "task" if n == 1 else "tasks"
     return n, (
-        f"{_short(shown)} against {_short(question.q)} would need about {_rounded(n):,} tasks{spread} "
+        f"{printed} against {short(question.q)} would need about {_rounded(n):,} {tasks}{spread} "
         f"(the one-sided {question.level * 100:g} % limit reaches q if the UFS stays as it is; 80 % power takes "
         f"{(1 + float(ndtri(0.8)) / z) ** 2:.1f} times as many)"
     )
@@ -55,5 +57,7 @@ def _rounded(n: int) -> int:
     return n if n < 100 else round(n, 2 - len(str(n)))
 
 
-def _short(value: float) -> str:
-    return f"{value:.4f}".rstrip("0").removeprefix("0") if 0 < value < 1 else f"{value:g}"
+def short(value: float) -> str:
+    """Return a limit of fidelity with as many decimals as it has, at least two: `.84`, `.855`, `1.00`."""
+    text = f"{value:.4f}"
+    return text.rstrip("0").removeprefix("0").ljust(3, "0") if 0 < value < 1 else f"{value:.2f}"

@@ -126,7 +126,10 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole report; `notices` say on the first screen where its data come from."""
+    """A whole report; `notices` say on the first screen where its data come from.
+
+    `files` are what lies beside the page: (relative address, words).
+    """
 
     title: str
     subtitle: str
@@ -136,6 +139,7 @@ class Report:
     methods: tuple[Block, ...] = ()
     footer: str = ""
     notices: tuple[str, ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
 
 
 def estimates(report: Report) -> Iterator[Estimate]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibrate.estimate import Estimate
-from calibrate.report.document import Report
+from calibrate.report.document import Report, to_json
 from calibrate.report.wording import encodable, write
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def _template() -> Template:
     environment.tests["estimate"] = _is_estimate
     environment.filters["kind"] = _kind
     environment.filters["prose"] = _prose
+    environment.filters["ranked"] = _ranked
     return environment.get_template("report.html.j2")
 
 
@@ -47,6 +48,11 @@ def _prose(text: str) -> str:
     text = re.sub(r"\b([np]) ([=<]) (?=[\d.])", "\\1\u00a0\\2\u00a0", text)
     text = re.sub(r"(\[[\d.,−]+,) (?=[\d.,−]+\])", "\\1\u00a0", text)
     return re.sub(r"(?<=\d) %|(?<=[ρτ]) (?=[\d−])", lambda found: found[0].replace(" ", "\u00a0"), text)
+
+
+def _ranked(report: Report) -> bool:
+    """Return whether a rank correlation stands anywhere in the report, so that the legend explains ρ."""
+    return "ρ" in to_json(report)
 
 
 def _is_estimate(value: Any) -> bool:

@@ -13,13 +13,15 @@ from types import ModuleType
 import pytest
 
 from calibrate.estimate import Estimate, Undefined
-from calibrate.fidelity.results import FidelityAnalysis, Question
+from calibrate.fidelity.results import FidelityAnalysis, Frontier, Question
 from calibrate.report.document import Band, Block, Details, Note, Paragraph, Report, Table, to_json
 from calibrate.report.fidelity import ProbeLine, compose_fidelity, terminal_lines
 from calibrate.report.fidelity.amounts import money, named, said, share, threshold
 from calibrate.report.fidelity.answering import settled_words
+from calibrate.report.fidelity.choosing import turned
+from calibrate.report.fidelity.methods import methods_source
 from calibrate.report.fidelity.screening import ranks
-from calibrate.report.fidelity.terminal import WIDTH, columns_of, turned
+from calibrate.report.fidelity.terminal import WIDTH, columns_of
 from calibrate.report.html import to_html
 from calibrate.report.markdown import to_markdown
 
@@ -106,7 +108,8 @@ def test_questions_come_in_order_and_methods_cite_what_they_use() -> None:
     numbers = [section.title[:2] for section in report.sections[:5]]
     assert numbers == ["1.", "2.", "3.", "4.", "5."]
     methods = " ".join(block.text for block in report.methods if isinstance(block, Paragraph))
-    for part in ("2,618 episodes", "seed 7", "2,000 bootstrap resamples (Efron, 1979)", "Holm, 1979", "375 tasks"):
+    parts = ("2,618 scored episodes", "seed 7", "2,000 bootstrap resamples (Efron, 1979)", "Holm, 1979", "375 tasks")
+    for part in parts:
         assert part in methods
     assert "\\cite" not in methods
 
@@ -195,7 +198,7 @@ def test_lines_fit_the_terminal_and_columns_are_aligned(name: str, every: bool) 
     head = next(place for place, line in enumerate(lines) if line.startswith("proxy"))
     end = columns_of(lines[head][: lines[head].index("frontier") + len("frontier")])
     for line in lines[head + 1 :]:
-        if line.startswith(("…", "No proxy", "Cost", "Assured", "  ")):
+        if line.startswith(("…", "No proxy", "c.: ", "supp.", "Cost", "Assured", "  ")):
             break
         assert columns_of(re.split(r"\s+←", line)[0]) == end, line
 
@@ -211,12 +214,12 @@ def test_the_terminal_answers_as_the_mock_up_does() -> None:
         r"^Differences +Gemma-31B − GPT-4\.1-mini +\+\.093 \[\.048, \.138\] paired on 374 tasks", text, re.M
     )
     assert re.search(r"^Is it settled\? +No\. \.845 against \.84 would need about 14,000 tasks", text, re.M)
-    assert "Unaudited" in text and "Self-hosted?" not in text
+    assert "Unaudited" in text and "Cost unknown" not in text
     assert "Sonnet" not in text and "Sonnet" in "\n".join(terminal_lines(made("published"), every=True))
 
 
 def test_the_self_hosted_hint_stands_only_where_a_cost_is_unknown() -> None:
-    assert any(line.startswith("Self-hosted?") for line in terminal_lines(made("unpriced")))
+    assert any(line.startswith("Cost unknown") for line in terminal_lines(made("unpriced")))
     assert not any("0000" in line for line in terminal_lines(made("unpriced")))
 
 
@@ -286,3 +289,107 @@ def test_before_any_verdict_nothing_is_claimed_of_a_judge() -> None:
 
 def test_columns_of_a_terminal_are_counted_as_it_shows_them() -> None:
     assert [columns_of(text) for text in ("abc", "日本", "🤖", "e\u0301", "\u2068x\u2069")] == [3, 4, 2, 1, 1]
+
+
+# ------------------------------------------------------------------------------------------------- rules of wording
+
+
+def written_by(analysis: FidelityAnalysis) -> str:
+    report = compose_fidelity(analysis)
+    return "\n".join([to_html(report), to_markdown(report), *terminal_lines(analysis), *methods_source(analysis)])
+
+
+def test_where_people_judged_no_judge_is_blamed_and_they_are_named() -> None:
+    text = written_by(replace(made("published"), by_people=True, raters=("Ana", "Ben")))
+    assert not re.search(r"judge-only|unaudited\b(?!\))|no person has checked", text, re.IGNORECASE)
+    assert "judged by people (Ana and Ben)" in text and "Judged by people (Ana and Ben). One person" in text
+    assert "All verdicts were given by people, by Ana and Ben." in text
+
+
+def test_a_model_that_judged_is_named() -> None:
+    text = written_by(replace(made("published"), raters=("opus-judge",)))
+    assert "no person has checked the judge (verdicts by opus-judge)" in text
+    assert "The verdicts are a judge's, by opus-judge; no person has checked them." in text
+
+
+def with_decision(analysis: FidelityAnalysis, **fields: object) -> FidelityAnalysis:
+    return replace(analysis, decision=replace(analysis.decision, **fields))
+
+
+def test_what_the_tasks_settle_is_said_and_that_an_audit_is_missing() -> None:
+    reason = (
+        "as far as the tasks go it is settled that no proxy reaches .95 (every simultaneous upper limit lies below "
+    )
+    reason += "it); what is missing is an audit of the judge"
+    lines = "\n".join(terminal_lines(with_decision(made("published"), chosen=None, needed_reason=reason)))
+    assert "Is it settled?   As far as the tasks go it is settled that no proxy reaches .95; what is missing" in lines
+
+
+def test_the_best_is_named_once_and_ties_are_named_as_ties() -> None:
+    whole = made("published")
+    none = with_decision(
+        whole, chosen=None, chosen_reason="none reaches 0.95: the best, Gemini-3.5-Flash, has 0.864 (x)"
+    )
+    assert compose_fidelity(none).verdict[0].count("Gemini-3.5-Flash") == 1
+    assert "0.864" not in compose_fidelity(none).verdict[0]
+    second = replace(whole.proxies[1], ufs=whole.proxies[0].ufs)
+    tied = replace(none, proxies=(whole.proxies[0], second, *whole.proxies[2:]))
+    assert "Gemini-3.5-Flash and Gemma-31B tie for the most faithful" in compose_fidelity(tied).verdict[0]
+
+
+def test_a_sentence_begins_with_a_capital_after_no() -> None:
+    lines = terminal_lines(with_decision(made("unpriced"), needed_reason="no proxy has both a cost and a UFS"))
+    assert "Is it settled?   No. No proxy has both a cost and a UFS." in lines
+
+
+def test_a_constraint_that_is_not_known_is_the_reason_everywhere() -> None:
+    whole = made("many")
+    reason = "user turns unknown, and at most 8 are allowed"
+    frontier = Frontier((), (), (), (), {}, {score.proxy: reason for score in whole.proxies})
+    barred = replace(whole, frontier=frontier, frontier_pooled=frontier)
+    barred = with_decision(barred, chosen=None, chosen_reason=f"no proxy meets the constraints: {reason}")
+    lines = "\n".join(terminal_lines(barred))
+    assert "34 of which user turns are unknown" in lines and "without a known cost" not in lines
+    assert f"No proxy is chosen: no proxy meets the constraints: {reason}" in " ".join(lines.split())
+    assert f"takes no part: {reason}" in to_markdown(compose_fidelity(barred))
+
+
+def test_what_a_table_of_results_does_not_tell_is_not_zero() -> None:
+    whole = made("totals_only")
+    first = whole.proxies[0]
+    lost = replace(first, reward=first.reward.model_copy(update={"n": first.counts.scored + 1}))
+    text = written_by(replace(whole, proxies=(lost, *whole.proxies[1:])))
+    assert "The table of results gives 2,618 scored episodes" in text and "We scored" not in text
+    assert "does not tell which" in text and "1 episode with a reward and no UFS" in text
+    assert "duplicate episodes counted once" not in text
+
+
+def test_one_thing_is_singular() -> None:
+    text = written_by(made("one_proxy"))
+    assert not re.search(r"(?<![\d,.])1 (?:proxies|domains|pairs|cells|episodes(?! a))", text)
+
+
+def test_pairs_put_the_more_faithful_first_and_give_p_once() -> None:
+    whole = made("published")
+    pair = whole.differences[0]
+    other_way = replace(pair, first=pair.second, second=pair.first, estimate=turned(pair.estimate))
+    table = next(
+        t
+        for t in tables(all_blocks(compose_fidelity(replace(whole, differences=(other_way,)))))
+        if t.caption.startswith("Differences")
+    )
+    assert table.rows[0][0] == "Gemma-31B minus GPT-4.1-mini" and str(table.rows[0][1]).startswith(".093")
+    assert "p" not in str(table.rows[0][1]) and "Tasks" not in table.columns
+
+
+def test_probes_that_apply_to_nothing_are_one_line_and_one_domain_is_one_row() -> None:
+    share_of = Estimate(name="disclosed", value=0.5, low=0.2, high=0.8, n=16)
+    lines = [
+        ProbeLine("Early", "a", share_of, "", ("quote",), "retail"),
+        ProbeLine("Early", "a", share_of, "", ("quote",), "all"),
+        ProbeLine("Writes", "a", Estimate.undefined("writes", "no gold write", n=0), "", (), "retail"),
+    ]
+    text = to_markdown(compose_fidelity(made("published"), probes=lines))
+    assert text.count("quote") == 1 and "| all |" not in text
+    told = text.replace("\u00a0", " ")
+    assert "Probes that apply to no episode here, n = 0: Writes (no gold write)." in told

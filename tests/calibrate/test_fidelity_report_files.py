@@ -216,7 +216,7 @@ def test_tables_would_compile(case: str) -> None:
 
 def test_the_main_table_holds_the_published_numbers() -> None:
     tex = to_latex(made("published"))
-    assert r"\textbf{Gemma-31B} & \$0.0175\,(list price) & .845 {[.809, .881]} & .737 & 375 \\" in tex
+    assert r"\textbf{Gemma-31B} & \$0.0175\,(list price) & .845 {[.809, .881]} & .737 {[.693, .782]} & 375 \\" in tex
     assert r"Sonnet-4-6$^{\dagger}$ & \$0.1841 & .778" in tex
     assert r"& .947 & .474 & 114 & .880 & .840 & 50 & .851 & .912 & 113 & .458 & .885 & 96 \\" in tex
 
@@ -276,7 +276,7 @@ def test_methods_name_the_intervals_that_were_used() -> None:
         replace(score, ufs=score.ufs.model_copy(update={"method": "Wilson by domain"})) for score in whole.proxies
     )
     methods = " ".join(methods_source(replace(whole, proxies=scores)))
-    assert "of the mean UFS by: Wilson by domain" in methods and r"\cite{wilson1927}" in methods
+    assert "intervals of the mean UFS are Wilson's" in methods and r"\cite{wilson1927}" in methods
     assert r"\cite{wilson1927}" not in " ".join(methods_source(whole))
     assert "unpaired" in " ".join(methods_source(made("totals_only")))
 
@@ -296,7 +296,7 @@ def test_advice_follows_from_the_numbers() -> None:
     assert any("Gemma-31B (and 2 more) is both cheaper and more faithful" in text for _, text in qwen)
     assert any(text.startswith("where UFS ≥ .84 is needed in: telecom .254") for _, text in qwen)
     gemma = advised(scores["Gemma-31B"], analysis)
-    assert ("unknown", gemma[-1][1]) == gemma[-1] and "not shown either way" in gemma[-1][1]
+    assert ("unknown", gemma[-1][1]) == gemma[-1] and "the interval holds it" in gemma[-1][1]
     best = scores["Gemini-3.5-Flash"]
     sure = replace(best, ufs=best.ufs.model_copy(update={"low": 0.85}))
     assert advised(sure, analysis)[0][0] == "use"
@@ -434,3 +434,43 @@ def test_the_methods_file_can_stand_in_a_paper(tmp_path: Path) -> None:
     assert r"50\%\_set \#3fa9c1" in text and r"UFS $\geq$ .84" in text and r"95~\% intervals" in text
     assert r"\cite{efron1979} of tasks within domains" in text
     assert r"@article{holm1979," in paths["refs.bib"].read_text("utf-8")
+    assert text.startswith("% Methods") and not re.search(r"1e-9|p: |by: ", text)
+
+
+def test_the_page_links_what_lies_beside_it(tmp_path: Path) -> None:
+    paths = write_fidelity(made("awkward"), tmp_path, formats=(*QUICK, "pdf"))
+    page = paths["ufs.html"].read_text("utf-8")
+    links = re.findall(r'<a href="([^#"]+)"', page)
+    assert {"ufs.csv", "ufs.tex", "frontier.pdf"} <= set(links)
+    assert all((tmp_path / link).is_file() for link in links)
+    assert len([link for link in links if link.startswith("cards/")]) == len(made("awkward").proxies)
+
+
+def test_marks_are_explained_where_they_occur_only() -> None:
+    assert "dagger" not in to_latex(made("unpriced")) and "Bold" not in to_latex(made("unpriced"))
+    assert "dagger" in to_latex(made("published")) and "Bold" in to_latex(made("published"))
+
+
+def test_numbers_of_a_csv_have_ten_digits_and_a_cost_its_reason() -> None:
+    rows = list(csv.DictReader(io.StringIO(to_csv(made("published")))))
+    assert all(len(re.sub(r"\D|^0\.0*", "", row["value"].partition("e")[0])) <= 11 for row in rows)
+    costs = [row for row in rows if row["measure"] == "cost_usd"]
+    assert costs and all("no interval" in row["reason"] for row in costs)
+    assert not any("cannot be asked" in row["reason"] for row in rows)
+
+
+def test_a_family_figure_without_cells_has_one_panel() -> None:
+    whole = made("published")
+    bare = replace(whole, effects=tuple(replace(effect, cells=()) for effect in whole.effects))
+    assert "Second panel" in chart(whole, "families").caption
+    assert "Second panel" not in chart(bare, "families").caption
+    assert "Reward with it minus without" not in on_page(chart(bare, "families")).svg
+
+
+def test_a_proxy_of_which_nothing_is_scored_is_in_no_figure() -> None:
+    whole = made("published")
+    first = whole.proxies[0]
+    solo = replace(first, counts=replace(first.counts, scored=0, undefined=first.counts.total))
+    table = chart(replace(whole, proxies=(solo, *whole.proxies[1:])), "reward").table
+    named_rows = {row[1] for row in table.rows}
+    assert first.proxy not in named_rows and whole.proxies[1].proxy in named_rows

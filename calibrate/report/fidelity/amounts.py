@@ -11,7 +11,7 @@ import unicodedata
 from calibrate.estimate import Estimate, Undefined
 from calibrate.fidelity.results import Basis, Cost, FidelityAnalysis, ProxyScore
 from calibrate.report.drawing import shortened
-from calibrate.report.wording import MINUS, number, p_value
+from calibrate.report.wording import MINUS, listed, number, p_value
 
 NO_BREAK = "\u00a0"
 _SHARES = (None, "", "share", "proportion")
@@ -185,8 +185,35 @@ def scored(analysis: FidelityAnalysis) -> int:
     return sum(score.counts.scored for score in analysis.proxies)
 
 
+def drawn_scores(analysis: FidelityAnalysis) -> tuple[ProxyScore, ...]:
+    """Return the proxies that figures show: those with a scored episode; all where nothing is scored at all."""
+    return tuple(score for score in analysis.proxies if score.counts.scored) or analysis.proxies
+
+
+RATERS_NAMED = 4
+
+
+def checked(analysis: FidelityAnalysis) -> bool:
+    """Return whether people stand behind the verdicts: they gave them all, or they checked a sample of the judge's."""
+    return analysis.audited or analysis.by_people
+
+
+def rater_names(analysis: FidelityAnalysis) -> str:
+    """Return who gave the verdicts, nothing where that is not known."""
+    return listed([named(rater, 40) for rater in analysis.raters], RATERS_NAMED)
+
+
 def audit_words(analysis: FidelityAnalysis) -> str:
-    """Return what stands behind the verdicts."""
+    """Return what stands behind the verdicts, and who gave them where that is known."""
+    raters = rater_names(analysis)
+    if analysis.by_people:
+        return "judged by people" + (f" ({raters})" if raters else "")
+    by = f" (verdicts by {raters})" if raters else ""
     if analysis.audited:
-        return "audited: people have checked a sample of the judge's verdicts"
-    return "judge-only: no person has checked the judge"
+        return f"audited: people have checked a sample of the judge's verdicts{by}"
+    return f"judge-only: no person has checked the judge{by}"
+
+
+def left_without_ufs(score: ProxyScore) -> int:
+    """Return how many episodes of a table of results have a reward and no UFS."""
+    return max(0, score.reward.n - score.counts.scored)

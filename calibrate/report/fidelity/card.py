@@ -17,6 +17,7 @@ from calibrate.report.fidelity.amounts import (
     cost_said,
     counted_out,
     decided,
+    left_without_ufs,
     limits,
     money,
     named,
@@ -27,12 +28,12 @@ from calibrate.report.fidelity.amounts import (
     size,
     threshold,
 )
-from calibrate.report.fidelity.answering import AUDITED, NOT_AUDITED
+from calibrate.report.fidelity.answering import audit_notice
 from calibrate.report.fidelity.frontier import standing
 from calibrate.report.fidelity.screening import worst_modes
 from calibrate.report.fidelity.use import RULES, Advice, advice, family_limits, level_words
 from calibrate.report.markdown import escape
-from calibrate.report.wording import encodable
+from calibrate.report.wording import counted, encodable
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -52,11 +53,14 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One row of a profile: a share of 0 to 1 with its words."""
+    """One row of a profile: a share of 0 to 1 with its words, its limits, and a mark such as q where there is one."""
 
     label: str
     share: float
     text: str
+    low: float | None = None
+    high: float | None = None
+    mark: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +99,8 @@ def proxy_card(analysis: FidelityAnalysis, proxy: str, *, rubric: str | None = N
     question = analysis.decision.question
     return ProxyCard(
         name=named(proxy, 60),
-        subtitle=f"Simulated user, {size(score.counts.scored)} scored of {score.counts.total:,} episodes in "
-        f"{len(score.by_domain):,} domains; {standing(analysis, score)}.",
+        subtitle=f"Simulated user, {_episodes(analysis, score)} in "
+        f"{counted(len(score.by_domain), 'domain')}; {standing(analysis, score)}.",
         advice=advice(analysis, score)[:ADVICE_SHOWN],
         figures=_figures(analysis, score),
         families=_families(analysis, score),
@@ -105,6 +109,20 @@ def proxy_card(analysis: FidelityAnalysis, proxy: str, *, rubric: str | None = N
         remarks=_remarks(analysis, score, rubric),
         footer=f"UserCal {installed_version()}, seed {question.seed}, {question.resamples:,} resamples.",
     )
+
+
+def _episodes(analysis: FidelityAnalysis, score: ProxyScore) -> str:
+    counts = score.counts
+    if not analysis.paired:
+        return f"{size(counts.scored)} scored {'episode' if counts.scored == 1 else 'episodes'}"
+    return f"{size(counts.scored)} scored of {counted(counts.total, 'episode')}"
+
+
+def _not_told(score: ProxyScore) -> str:
+    """Return what a table of results leaves open of a proxy's episodes."""
+    lost = left_without_ufs(score)
+    more = f"{counted(lost, 'episode')} with a reward {'has' if lost == 1 else 'have'} no UFS. " if lost else ""
+    return f"{more}A table of results does not tell which episodes were undefined, unscored, broken off or repeated."
 
 
 def _figures(analysis: FidelityAnalysis, score: ProxyScore) -> tuple[Figure, ...]:
@@ -135,15 +153,18 @@ def _families(analysis: FidelityAnalysis, score: ProxyScore) -> tuple[Bar, ...]:
     for count in rows[:FAMILIES_SHOWN]:
         limit = family_limits(count, scored, analysis.decision.question.level)
         text = f"{count.episodes:,} of {scored:,}"
+        ends: tuple[float, float] | tuple[None, None] = (None, None)
         if not isinstance(limit, Undefined):
             text = f"{share(count.episodes / scored)} [{share(limit.low)},\u00a0{share(limit.high)}], {text}"
-        bars.append(Bar(phrase(count.family), count.episodes / scored if scored else 0.0, text))
+            ends = (limit.low, limit.high)
+        bars.append(Bar(phrase(count.family), count.episodes / scored if scored else 0.0, text, *ends))
     return tuple(bars)
 
 
 def _domains(analysis: FidelityAnalysis, score: ProxyScore) -> tuple[Bar, ...]:
     known = [(domain, score.by_domain[domain]) for domain in analysis.domains if domain in score.by_domain]
-    bars = [Bar(phrase(domain), estimate.value or 0.0, said(estimate, brief=True)) for domain, estimate in known]
+    q = analysis.decision.question.q
+    bars = [Bar(phrase(domain), own.value or 0.0, said(own, brief=True), own.low, own.high, q) for domain, own in known]
     return tuple(sorted(bars, key=lambda bar: bar.share)[:DOMAINS_SHOWN])
 
 
@@ -159,14 +180,16 @@ def _failures(score: ProxyScore) -> tuple[Failing, ...]:
 def _failing(count: FamilyCount, scored: int) -> Failing:
     label = phrase(count.mode or count.family)
     quote = shortened(count.quotes[0], False, LONGEST_QUOTE) if count.quotes else ""
-    return Failing(label, f"{count.episodes:,} of {scored:,} episodes", quote)
+    return Failing(label, f"{count.episodes:,} of {counted(scored, 'episode')}", quote)
 
 
 def _remarks(analysis: FidelityAnalysis, score: ProxyScore, rubric: str | None) -> tuple[str, ...]:
     counts = score.counts
-    found = [AUDITED if analysis.audited else NOT_AUDITED]
+    found = [audit_notice(analysis)]
+    if not analysis.paired:
+        found.append(_not_told(score))
     left = counts.undefined + counts.unscored + counts.infra_errors + counts.not_scorable
-    if left or counts.missing_verdicts:
+    if analysis.paired and (left or counts.missing_verdicts):
         limits_of = bounds_of(score, analysis.decision.question.basis)
         bounds = "" if limits_of is None else f"; bounds {share(limits_of[0])} to {share(limits_of[1])}"
         found.append(
@@ -176,7 +199,10 @@ def _remarks(analysis: FidelityAnalysis, score: ProxyScore, rubric: str | None) 
         )
     found += _left_out(analysis, score)
     words = level_words(analysis)
-    found.append(f"Square brackets hold {words} (families: Wilson); q = {threshold(analysis.decision.question.q)}.")
+    found.append(
+        f"Square brackets hold {words} (families: Wilson); the line through a bar is its "
+        f"interval, the upright mark q = {threshold(analysis.decision.question.q)}."
+    )
     if rubric is not None:
         found.append(sentence(f"Rubric set {rubric}: only numbers of the same set are comparable"))
     found.append("UFS measures whether a proxy kept to its own instructions, not how much it is like a person.")

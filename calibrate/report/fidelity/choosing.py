@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from calibrate.estimate import Estimate, Undefined
-from calibrate.fidelity.results import FidelityAnalysis
+from calibrate.fidelity.results import Difference, FidelityAnalysis, ProxyScore
 from calibrate.report.document import Block, Details, Heading, Note, Paragraph, Section, Table
 from calibrate.report.fidelity.amounts import (
     basis_words,
+    checked,
     cost_said,
     decided,
     money,
     named,
     phrase,
     said,
+    sentence,
     share,
     size,
     threshold,
 )
-from calibrate.report.fidelity.answering import settled_words
+from calibrate.report.fidelity.answering import not_chosen, settled_words
 from calibrate.report.fidelity.figures import chart_blocks
+from calibrate.report.fidelity.frontier import used_frontier
 from calibrate.report.fidelity.looks import Chart
-from calibrate.report.wording import listed, p_value
+from calibrate.report.wording import counted, listed, p_value
 
 Charts = dict[str, Chart | Undefined]
 DOMAINS_A_TABLE = 3
@@ -32,7 +36,10 @@ def choice_section(analysis: FidelityAnalysis, drawn: Charts) -> Section:
     """Return question 1: frontier, support, costs, the two means and the differences."""
     blocks: list[Block] = [*chart_blocks(drawn["frontier"], folded=False)]
     if any(decided(score, analysis.decision.question.basis).defined for score in analysis.proxies):
-        blocks += [_support(analysis), Paragraph(settled_words(analysis))]
+        blocks.append(_support(analysis))
+        if analysis.decision.chosen is None:
+            blocks.append(Paragraph(sentence(f"No proxy is chosen: {not_chosen(analysis)}")))
+        blocks.append(Paragraph(settled_words(analysis)))
     blocks.append(_costs(analysis))
     blocks += _frontiers(analysis)
     blocks.append(Details("Mean over domains and mean over episodes", (_means(analysis),)))
@@ -47,20 +54,32 @@ def _support(analysis: FidelityAnalysis) -> Table:
     margin = question.margin > 0
     caption = (
         f"Support: the share of {question.resamples:,} resampled task sets in which it holds"
-        f"{'' if analysis.audited else ' (unaudited)'}. It is not the probability that it is true"
+        f"{'' if checked(analysis) else ' (unaudited)'}. It is not the probability that it is true"
     )
     columns = ["Proxy", "n", f"UFS ≥ {threshold(question.q)}"]
     columns += [f"UFS ≥ {threshold(question.q - question.margin)}"] if margin else []
     columns += ["Chosen", "On the frontier", "Joint lower limit"]
     rows = []
     for score in analysis.proxies:
-        support, absent = score.support, "cost unknown" if score.cost.usd is None else "no UFS"
-        cells = [named(score.proxy), f"{decided(score, question.basis).n:,}", _part(support.meets, "no UFS")]
-        cells += [_part(support.meets_with_margin, "no UFS")] if margin else []
+        support, absent = score.support, _why_no_part(analysis, score)
+        unmet = _why_no_part(analysis, score, of_cost=False)
+        cells = [named(score.proxy), f"{decided(score, question.basis).n:,}", _part(support.meets, unmet)]
+        cells += [_part(support.meets_with_margin, unmet)] if margin else []
         cells += [_part(support.chosen, absent), _part(support.frontier, absent)]
         cells.append("none" if score.lower is None else share(score.lower))
         rows.append(tuple(cells))
     return Table(caption, tuple(columns), tuple(rows))
+
+
+def _why_no_part(analysis: FidelityAnalysis, score: ProxyScore, *, of_cost: bool = True) -> str:
+    """Return why a support is not told: no UFS, no cost, a constraint, or too few resamples with a value."""
+    if decided(score, analysis.decision.question.basis).value is None:
+        return "no UFS"
+    if of_cost and score.cost.usd is None:
+        return "cost unknown"
+    if of_cost and score.proxy in used_frontier(analysis).excluded:
+        return used_frontier(analysis).excluded[score.proxy]
+    return "too many resamples leave a UFS undefined"
 
 
 def _part(value: float | None, reason: str) -> str:
@@ -76,7 +95,8 @@ def _costs(analysis: FidelityAnalysis) -> Table:
     for score in analysis.proxies:
         cost = score.cost
         cells = [named(score.proxy), cost_said(cost)]
-        cells.append("not known" if cost.list_usd is None else f"{money(cost.list_usd)}, {size(cost.n)}")
+        listed_usd = cost.usd if cost.list_usd is None and cost.basis == "list" else cost.list_usd
+        cells.append("not known" if listed_usd is None else f"{money(listed_usd)}, {size(cost.n)}")
         cells += [f"{money(cost.epoch_usd)}" + _by(cost.epoch_usd, cost.n)] if with_epoch else []
         rows.append(tuple(cells))
     caption = "US dollars of the user side per conversation; an unknown cost is never the smallest"
@@ -121,14 +141,20 @@ def domain_tables(analysis: FidelityAnalysis, caption: str, values: Sequence[dic
     if not domains:
         return []
     tables: list[Block] = []
+    parts = -(-len(domains) // DOMAINS_A_TABLE)
     for start in range(0, len(domains), DOMAINS_A_TABLE):
+        title = f"Part {start // DOMAINS_A_TABLE + 1} of {parts}" if parts > 1 else _with_n(caption)
         part = domains[start : start + DOMAINS_A_TABLE]
         rows = tuple(
             (named(score.proxy), *(said(own.get(domain), brief=True) for domain in part))
             for score, own in zip(analysis.proxies, values, strict=True)
         )
-        tables.append(Table(caption, ("Proxy", *(phrase(domain) for domain in part)), rows))
+        tables.append(Table(title, ("Proxy", *(phrase(domain) for domain in part)), rows))
     return [Details(caption, tuple(tables))]
+
+
+def _with_n(caption: str) -> str:
+    return f"{caption}, with interval and n"
 
 
 def _power(analysis: FidelityAnalysis) -> list[Block]:
@@ -149,15 +175,41 @@ def _differences(analysis: FidelityAnalysis) -> list[Block]:
     rows = tuple(
         (
             f"{named(pair.first, 40)} minus {named(pair.second, 40)}",
-            said(pair.estimate),
-            f"{pair.tasks:,}",
+            said(pair.estimate.model_copy(update={"p_value": None})),
             p_value(pair.p_holm) or "not tested",
         )
-        for pair in analysis.differences
+        for pair in ordered_pairs(analysis)
     )
-    how = "paired on the tasks that both completed" if analysis.paired else "not paired: only totals are known"
-    table = Table(f"Differences of UFS, {how}", ("Pair", "Difference", "Tasks", "After Holm"), rows)
-    return [Details(f"Differences between proxies ({len(rows):,} pairs)", (table,))]
+    how = "paired; n is the tasks that both completed" if analysis.paired else "not paired: only totals are known"
+    columns = ("Pair, the more faithful first", "Difference", "p after Holm")
+    table = Table(f"Differences of UFS, {how}", columns, rows)
+    return [Details(f"Differences between proxies ({counted(len(rows), 'pair')})", (table,))]
+
+
+def ordered_pairs(analysis: FidelityAnalysis) -> list[Difference]:
+    """Return the pairs by falling UFS of the first and then of the second, each turned so that the first has more."""
+    place = {score.proxy: at for at, score in enumerate(analysis.proxies)}
+
+    def at(proxy: str) -> int:
+        return place.get(proxy, len(place))
+
+    pairs = [
+        pair
+        if at(pair.first) <= at(pair.second)
+        else replace(pair, first=pair.second, second=pair.first, estimate=turned(pair.estimate))
+        for pair in analysis.differences
+    ]
+    return sorted(pairs, key=lambda pair: (at(pair.first), at(pair.second)))
+
+
+def turned(difference: Estimate) -> Estimate:
+    """Return a difference the other way round: value and limits change their sign."""
+    flipped = {
+        "value": None if difference.value is None else -difference.value,
+        "low": None if difference.high is None else -difference.high,
+        "high": None if difference.low is None else -difference.low,
+    }
+    return difference.model_copy(update=flipped)
 
 
 def benchmark_section(analysis: FidelityAnalysis, drawn: Charts) -> Section:
@@ -181,7 +233,9 @@ def _expected(analysis: FidelityAnalysis) -> list[Block]:
     if not analysis.expected_failures:
         return []
     mean = [score.applicable for score in analysis.proxies if score.applicable is not None]
-    basis = f" (computed from the applicable criteria of {len(mean):,} proxies, no sample of its own)" if mean else ""
+    proxies = counted(len(mean), "proxy", "proxies")
+    basis = f" (computed from the applicable criteria of {proxies}, no sample of its own)" if mean else ""
     parts = ", ".join(f"{share(value)} at {rate}" for rate, value in analysis.expected_failures.items())
-    text = f"A perfect proxy would fail this share of episodes if the judge failed kept criteria by mistake: {parts}"
+    who = "the rater" if analysis.by_people else "the judge"
+    text = f"A perfect proxy would fail this share of episodes if {who} failed kept criteria by mistake: {parts}"
     return [Heading("What a perfect proxy would show"), Paragraph(f"{text}{basis}.")]

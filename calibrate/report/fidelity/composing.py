@@ -11,6 +11,7 @@ from calibrate.report.fidelity.amounts import (
     basis_words,
     bounds_of,
     clause,
+    left_without_ufs,
     named,
     phrase,
     scored,
@@ -18,7 +19,7 @@ from calibrate.report.fidelity.amounts import (
     share,
     size,
 )
-from calibrate.report.fidelity.answering import AUDITED, NOT_AUDITED, NOT_SCORED, TOTALS_ONLY, cards, verdict
+from calibrate.report.fidelity.answering import NOT_SCORED, TOTALS_ONLY, audit_notice, cards, verdict
 from calibrate.report.fidelity.choosing import benchmark_section, choice_section, domain_tables
 from calibrate.report.fidelity.figures import charts
 from calibrate.report.fidelity.methods import methods_texts
@@ -26,6 +27,10 @@ from calibrate.report.fidelity.probing import ProbeLine, probe_blocks
 from calibrate.report.fidelity.screening import profile_section, reinforced_section, screening_section
 from calibrate.report.wording import counted, listed
 
+NOT_TOLD = (
+    "A table of results does not tell which episodes were undefined, not scored, broken off by an infrastructure "
+    "error or repeated."
+)
 TITLE = "Which simulated user is faithful enough?"
 
 
@@ -79,7 +84,7 @@ def _subtitle(analysis: FidelityAnalysis) -> str:
 
 
 def _notices(analysis: FidelityAnalysis, given: Sequence[str]) -> tuple[str, ...]:
-    own = [AUDITED if analysis.audited else NOT_AUDITED]
+    own = [audit_notice(analysis)]
     if not scored(analysis):
         own = [NOT_SCORED]
     if not analysis.paired:
@@ -94,10 +99,7 @@ def _missing(analysis: FidelityAnalysis) -> Section:
     rows = tuple(
         (
             named(score.proxy),
-            f"{score.counts.scored:,} of {score.counts.total:,}",
-            f"{score.counts.undefined:,}",
-            _others(score),
-            _bounds(score, analysis.decision.question.basis),
+            *_became(score, analysis),
         )
         for score in analysis.proxies
     )
@@ -110,11 +112,22 @@ def _missing(analysis: FidelityAnalysis) -> Section:
         )
     )
     doubled = sum(score.counts.duplicates for score in analysis.proxies)
-    items = [f"{counted(doubled, 'duplicate episode')} counted once."]
+    items = [f"{counted(doubled, 'duplicate episode')} counted once."] if analysis.paired else [NOT_TOLD]
     items += [sentence(clause(note)) for note in analysis.notes]
     blocks.append(Note(tuple(items)))
     blocks += domain_tables(analysis, "Reward by domain", [score.reward_by_domain for score in analysis.proxies])
     return Section("What is missing", tuple(blocks))
+
+
+def _became(score: ProxyScore, analysis: FidelityAnalysis) -> tuple[str, str, str, str]:
+    """Return the scored, the undefined, the others and the bounds; a table of results tells the first only."""
+    counts = score.counts
+    if not analysis.paired:
+        lost = left_without_ufs(score)
+        others = f"{lost:,} with a reward and no UFS" if lost else "not told"
+        return f"{counts.scored:,}", "not told", others, "not told"
+    scored_of = f"{counts.scored:,} of {counts.total:,}"
+    return scored_of, f"{counts.undefined:,}", _others(score), _bounds(score, analysis.decision.question.basis)
 
 
 def _others(score: ProxyScore) -> str:

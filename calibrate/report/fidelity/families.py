@@ -12,8 +12,9 @@ from calibrate.estimate import Estimate, Undefined
 from calibrate.fidelity.results import FidelityAnalysis
 from calibrate.report.document import Table
 from calibrate.report.fidelity.amounts import NO_BREAK, phrase, said, scored, share
-from calibrate.report.fidelity.looks import Chart, Look
+from calibrate.report.fidelity.looks import Chart, Look, halo, share_ticks
 from calibrate.report.fidelity.rows import name_rows, rows_height
+from calibrate.report.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,29 +63,40 @@ def families_chart(analysis: FidelityAnalysis) -> Chart | Undefined:
     if not rows:
         return Undefined("no verdicts by failure family are known")
 
+    compared = any(row.cells for row in rows)
+
     def paint(sheet: Sheet, look: Look) -> None:
+        if not compared:
+            _counts(sheet.add_subplot(), look, rows)
+            return
         left, right = sheet.subplots(2, 1) if look.narrow else sheet.subplots(1, 2)
         _counts(left, look, rows)
         _effects(right, look, rows)
 
     def height(look: Look) -> float:
         one = rows_height(len(rows), look, 0.5) + 0.75
-        return 2 * one if look.narrow else one
+        return 2 * one if look.narrow and compared else one
 
     total = scored(analysis)
+    counts = f"episodes in which a criterion of the family failed, over all proxies (n = {total:,} scored episodes)."
     caption = (
-        f"First panel: episodes in which a criterion of the family failed, over all proxies "
-        f"(n = {total:,} scored episodes). Second panel: mean reward with the family minus without it, a dot per "
+        f"First panel: {counts} Second panel: mean reward with the family minus without it, a dot per "
         f"proxy and domain with at least {FEWEST_A_SIDE} episodes on both sides; the upright line is the mean of the "
         "dots. An association, not an effect: tasks differ between the two sides."
     )
+    if not compared:
+        caption = (
+            f"{counts[:1].upper()}{counts[1:]} Reward with and without a family is not compared: no proxy and domain "
+            f"has at least {FEWEST_A_SIDE} episodes on both sides."
+        )
     alt = "Failure families. " + "; ".join(_alt(row) for row in rows)
     return Chart("families", caption, f"{alt}.", paint, height, _table(rows, total))
 
 
 def _alt(row: FamilyRow) -> str:
     mean = "not compared" if row.mean is None or row.mean.value is None else share(row.mean.value)
-    return f"{phrase(row.family)}: {row.episodes:,} episodes, mean reward difference {mean} over {len(row.cells)} cells"
+    cells, episodes = counted(len(row.cells), "cell"), counted(row.episodes, "episode")
+    return f"{phrase(row.family)}: {episodes}, mean reward difference {mean} over {cells}"
 
 
 def _counts(axes: Axes, look: Look, rows: Sequence[FamilyRow]) -> None:
@@ -99,6 +111,7 @@ def _counts(axes: Axes, look: Look, rows: Sequence[FamilyRow]) -> None:
             va="center",
             fontsize=look.small,
             color=look.ink,
+            bbox=halo(look),
         )
     axes.set_xlim(0, most * 1.16)
     name_rows(axes, [phrase(row.family) for row in rows], [""] * len(rows), look)
@@ -117,14 +130,14 @@ def _effects(axes: Axes, look: Look, rows: Sequence[FamilyRow]) -> None:
     name_rows(axes, names, [_mean_words(row) if look.narrow else "" for row in rows], look)
     axes.set_xlabel("Reward with it minus without")
     axes.locator_params(axis="x", nbins=5)
-    axes.xaxis.set_major_formatter(lambda value, _: share(value, 2))
+    share_ticks(axes)
 
 
 def _effect_row(axes: Axes, look: Look, y: float, row: FamilyRow) -> None:
     if not row.cells:
         text = f"no cell with {FEWEST_A_SIDE} on both sides"
         note = axes.annotate(text, (0, y), xytext=(4, 0), textcoords="offset points", va="center")
-        note.set(fontsize=look.small, color=look.muted)
+        note.set(fontsize=look.small, color=look.muted, bbox=halo(look))
         return
     offsets = np.resize(np.array([0.0, 0.1, -0.1, 0.05, -0.05]), len(row.cells))
     axes.scatter(
@@ -143,13 +156,13 @@ def _effect_row(axes: Axes, look: Look, y: float, row: FamilyRow) -> None:
     if look.narrow:
         return
     note = axes.annotate(share(mean, 2), (mean, y - 0.26), xytext=(0, -1), textcoords="offset points", zorder=5)
-    note.set(ha="center", va="top", fontsize=look.small, color=look.ink)
+    note.set(ha="center", va="top", fontsize=look.small, color=look.ink, bbox=halo(look))
 
 
 def _mean_words(row: FamilyRow) -> str:
     if row.mean is None or row.mean.value is None or not row.cells:
         return ""
-    return f"mean {share(row.mean.value, 2)}, {len(row.cells)} cells"
+    return f"mean {share(row.mean.value, 2)}, {counted(len(row.cells), 'cell')}"
 
 
 def _table(rows: Sequence[FamilyRow], total: int) -> Table:
@@ -158,7 +171,7 @@ def _table(rows: Sequence[FamilyRow], total: int) -> Table:
             phrase(row.family),
             f"{row.episodes:,} of {total:,} episodes",
             f"{row.verdicts:,} of {row.applicable:,} verdicts",
-            said(row.mean) + (f" ({len(row.cells):,}{NO_BREAK}cells)" if row.cells else ""),
+            said(row.mean) + (f" ({counted(len(row.cells), 'cell').replace(' ', NO_BREAK)})" if row.cells else ""),
         )
         for row in rows
     )

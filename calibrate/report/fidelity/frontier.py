@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibrate.estimate import Estimate, Undefined
-from calibrate.fidelity.results import FidelityAnalysis, Frontier, ProxyScore
+from calibrate.fidelity.results import FidelityAnalysis, Frontier, ProxyScore, Question
 from calibrate.report.document import Table
 from calibrate.report.fidelity.amounts import (
     NO_BREAK,
@@ -29,7 +29,8 @@ from calibrate.report.fidelity.amounts import (
     threshold,
 )
 from calibrate.report.fidelity.labels import Spot, label
-from calibrate.report.fidelity.looks import Chart, Look
+from calibrate.report.fidelity.looks import Chart, Look, halo
+from calibrate.report.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 _STEPS = (1.0, 2.0, 5.0)
 _NARROWEST_DECADES = 0.6
+_Q_WIDTH = 0.16  # of the axis, for the name of q
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ def frontier_chart(analysis: FidelityAnalysis) -> Chart | Undefined:
     strict = [point for name in frontier.strict for point in points if point.proxy == name]
 
     def paint(sheet: Sheet, look: Look) -> None:
-        _paint(sheet.add_subplot(), look, points, strict, question.q)
+        _paint(sheet.add_subplot(), look, points, strict, question)
 
     def height(look: Look) -> float:
         return (3.7 + min(1.8, 0.06 * max(0, len(points) - 10))) * (0.8 + 0.2 * look.fit)
@@ -166,10 +168,10 @@ def frontier_chart(analysis: FidelityAnalysis) -> Chart | Undefined:
     caption = (
         f"What the user side of a conversation costs (logarithmic) against UFS ({basis_words(question.basis)}), with "
         f"{percent(_level(points, analysis))} intervals; {several} scored episodes a proxy. Dashed: the "
-        " strict frontier, on which no proxy has another that is both cheaper and more faithful. Ringed: strictly "
+        "strict frontier, on which no proxy has another that is both cheaper and more faithful. Ringed: strictly "
         f"dominated. Bold: chosen at q{NO_BREAK}={NO_BREAK}{limit}. Names that find no room stand in the table only."
     )
-    alt = f"Cost and fidelity of {len(points)} proxies. " + "; ".join(
+    alt = f"Cost and fidelity of {counted(len(points), 'proxy', 'proxies')}. " + "; ".join(
         f"{named(point.proxy, 40)}: {_cost(point)}, UFS {share(point.ufs)}" for point in points
     )
     return Chart("frontier", caption, f"{alt}.", paint, height, _table(analysis))
@@ -183,9 +185,10 @@ def _cost(point: Point) -> str:
     return "cost unknown" if point.cost is None else f"{money(point.cost)} a conversation"
 
 
-def _paint(axes: Axes, look: Look, points: Sequence[Point], strict: Sequence[Point], q: float) -> None:
+def _paint(axes: Axes, look: Look, points: Sequence[Point], strict: Sequence[Point], question: Question) -> None:
+    q = question.q
     scale = CostScale(points)
-    note = _ground(axes, look, scale, points, q)
+    note = _ground(axes, look, scale, points, q, basis_words(question.basis))
     known = [point for point in strict if point.cost is not None]
     xs, ys = [scale.at(point) for point in known], [point.ufs for point in known]
     axes.plot(xs, ys, color=look.muted, linewidth=1.1, linestyle=(0, (4, 3)), zorder=2)
@@ -196,7 +199,7 @@ def _paint(axes: Axes, look: Look, points: Sequence[Point], strict: Sequence[Poi
     label(axes, spots, look, _along([*xs], [*ys]) + _along([scale.left, scale.right], [q, q]), [note])
 
 
-def _ground(axes: Axes, look: Look, scale: CostScale, points: Sequence[Point], q: float) -> Annotation:
+def _ground(axes: Axes, look: Look, scale: CostScale, points: Sequence[Point], q: float, mean: str) -> Annotation:
     low, high = min(q, *(p.low for p in points)), max(q, *(p.high for p in points))
     pad = max(0.06 * (high - low), 0.02)
     axes.set_ylim(low - pad, high + pad)
@@ -210,20 +213,32 @@ def _ground(axes: Axes, look: Look, scale: CostScale, points: Sequence[Point], q
         if there and scale.has_known:
             axes.axvline(edge, color=look.grid, linewidth=1.2, zorder=0)
     axes.axhline(q, color=look.second, linewidth=1.2, zorder=1)
+    left = _left_is_free(scale, points, q, high - low)
     note = axes.annotate(
         f"q = {threshold(q)}",
-        (0, q),
+        (0 if left else 1, q),
         xycoords=("axes fraction", "data"),
-        xytext=(3, 2),
+        xytext=(3 if left else -3, 2),
+        ha="left" if left else "right",
         textcoords="offset points",
         color=look.second,
         fontsize=look.small,
         va="bottom",
+        zorder=6,
+        bbox=halo(look),
     )
     note.set_in_layout(False)
     axes.set_xlabel("US dollars a conversation, user side")
-    axes.set_ylabel("UFS")
+    axes.set_ylabel(f"UFS ({mean})", y=0.5, va="bottom")
     return note
+
+
+def _left_is_free(scale: CostScale, points: Sequence[Point], q: float, span: float) -> bool:
+    """Return whether the name of q stands at the left: no interval crosses it there, or some cross it at both ends."""
+    width = _Q_WIDTH * (scale.right - scale.left)
+    crossing = [scale.at(point) for point in points if point.low <= q + 0.12 * span and point.high >= q]
+    at_left = any(x < scale.left + width for x in crossing)
+    return not at_left or any(x > scale.right - width for x in crossing)
 
 
 def _shares(low: float, high: float) -> list[float]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from calibrate.report.drawing import shortened
-from calibrate.report.fidelity.looks import Look
+from calibrate.report.fidelity.looks import Look, halo
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,6 +91,7 @@ def _write(axes: Axes, spot: Spot, look: Look, room: Box, taken: Sequence[Box]) 
         color=look.ink,
         annotation_clip=False,
         zorder=6,
+        bbox=halo(look),
     )
     note.set_in_layout(False)
     sheet = axes.get_figure(root=True)

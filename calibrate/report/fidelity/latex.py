@@ -1,6 +1,7 @@
 """Tables for a paper: booktabs, every name escaped, n and interval method told in a comment above each table.
 
-Needs `\\usepackage{booktabs}`; letters that plain LaTeX lacks are written as commands, the rest as they are (UTF-8).
+Needs `\\usepackage{booktabs}` and `\\usepackage{graphicx}`; letters that plain LaTeX lacks are written as commands, the
+rest as they are (UTF-8).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from calibrate.report.fidelity.amounts import (
     threshold,
 )
 from calibrate.report.fidelity.frontier import used_frontier
-from calibrate.report.wording import encodable
+from calibrate.report.wording import counted, encodable
 
 _SIGNS = {
     "\\": r"\textbackslash{}",
@@ -69,7 +70,8 @@ _SIGNS = {
     "²": r"$^{2}$",
 }
 _LATIN = 0x250  # letters below it are in the fonts that LaTeX loads by itself
-DOMAINS_A_TABLE = 4
+DOMAINS_A_TABLE = 4  # more are split, and what is wide is made to fit the width of the text
+WIDE = 3
 
 
 def escape(text: str) -> str:
@@ -103,8 +105,9 @@ def _sign(sign: str) -> str:
 def to_latex(analysis: FidelityAnalysis) -> str:
     """Return both tables: proxies by falling UFS, and UFS and reward by domain."""
     head = [
-        _comment(f"User fidelity, UserCal {installed_version()}. Needs the package booktabs; accents need T1 fontenc."),
+        _comment(f"User fidelity, UserCal {installed_version()}. Needs booktabs, graphicx; accents need T1 fontenc."),
         _comment(about(analysis)),
+        _comment(_cost_remark(analysis)),
     ]
     parts = ["\n".join(head), main_table(analysis)]
     for part, start in enumerate(range(0, len(analysis.domains), DOMAINS_A_TABLE)):
@@ -119,9 +122,19 @@ def about(analysis: FidelityAnalysis) -> str:
     sizes = [decided(score, basis).n for score in analysis.proxies] or [0]
     span = f"{min(sizes)}" if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
     return (
-        f"n = {span} episodes a proxy, {analysis.tasks} tasks; UFS is the {basis_words(basis)}; "
+        f"n = {span} scored episodes a proxy, {counted(analysis.tasks, 'task')}; UFS is the {basis_words(basis)}; "
         f"{percent(question.level)} intervals by {', '.join(methods) or 'no method'}; {audit_words(analysis)}"
     ).replace("\u00a0", " ")
+
+
+def _cost_remark(analysis: FidelityAnalysis) -> str:
+    """Return over how many conversations the cost of each proxy is a mean."""
+    parts = []
+    for score in analysis.proxies:
+        name = shortened(score.proxy, False, LONGEST_NAME) or "(no name)"
+        known = f"{COST_WORDS[score.cost.basis]}, n = {score.cost.n}" if score.cost.usd is not None else "unknown"
+        parts.append(f"{name} {known}")
+    return f"Cost/conv.: US dollars of the user side, a mean without an interval: {'; '.join(parts)}"
 
 
 def _comment(text: str) -> str:
@@ -143,18 +156,28 @@ def main_table(analysis: FidelityAnalysis) -> str:
         cost = r"\$" + money(score.cost.usd)[1:] if score.cost.usd is not None else "unknown"
         if score.cost.basis not in ("billed", "unknown"):
             cost += rf"\,({escape(COST_WORDS[score.cost.basis])})"
-        rows.append([name, cost, _with_interval(estimate), _value(score.reward), f"{estimate.n:,}"])
-    limit = threshold(analysis.decision.question.q)
-    notes = rf"$^{{\dagger}}$ strictly dominated. Bold: cheapest with UFS $\geq$ {limit}."
-    caption = f"User fidelity and cost by proxy. {_claim(analysis)} {notes}"
-    return _table(caption, "tab:ufs", "lrlrr", ["Proxy", "Cost/conv.", "UFS", "Reward", "$n$"], rows, about(analysis))
+        rows.append([name, cost, _with_interval(estimate), _with_interval(score.reward), f"{estimate.n:,}"])
+    caption = " ".join(["User fidelity and cost by proxy.", _claim(analysis), *_marks(analysis)])
+    columns = ["Proxy", "Cost/conv.", "UFS", "Reward", "$n$"]
+    return _table(caption, "tab:ufs", "lrllr", columns, rows)
+
+
+def _marks(analysis: FidelityAnalysis) -> list[str]:
+    """Return what the marks of the main table mean, of those that occur in it."""
+    frontier, limit = used_frontier(analysis), threshold(analysis.decision.question.q)
+    found = []
+    if any(score.proxy in frontier.strictly_dominated for score in analysis.proxies):
+        found.append(r"$^{\dagger}$ strictly dominated.")
+    if any(score.proxy == analysis.decision.chosen for score in analysis.proxies):
+        found.append(rf"Bold: cheapest with UFS $\geq$ {limit}.")
+    return found
 
 
 def _claim(analysis: FidelityAnalysis) -> str:
     words = escape(audit_words(analysis))
     mean = basis_words(analysis.decision.question.basis)
     level = escape(percent(analysis.decision.question.level))
-    return f"UFS ({mean}) with {level} interval; {words}."
+    return f"UFS ({mean}) and reward with {level} interval; {words}."
 
 
 def domain_table(analysis: FidelityAnalysis, domains: Sequence[str], part: int = 0) -> str:
@@ -169,12 +192,14 @@ def domain_table(analysis: FidelityAnalysis, domains: Sequence[str], part: int =
             cells += [_value(reward), _value(ufs), f"{ufs.n:,}" if ufs is not None else "--"]
         rows.append(cells)
     columns = ["Proxy", *(["Reward", "UFS", "$n$"] * len(domains))]
-    caption = f"Reward and UFS by domain; $n$ counts scored episodes. {escape(audit_words(analysis)).capitalize()}."
+    words = escape(audit_words(analysis))
+    caption = (
+        f"Reward and UFS by domain; $n$ counts scored episodes. {words[:1].upper()}{words[1:]}. "
+        "Intervals stand in ufs\\_domains.csv."
+    )
     mark = "" if part == 0 else f"-{part + 1}"
     spec = "l" + "rrr" * len(domains)
-    return _table(
-        caption, f"tab:ufs-domains{mark}", spec, columns, rows, about(analysis), above=f"{top}\n{rules}", star="*"
-    )
+    return _table(caption, f"tab:ufs-domains{mark}", spec, columns, rows, above=f"{top}\n{rules}", star="*")
 
 
 def _name(score: ProxyScore) -> str:
@@ -200,16 +225,16 @@ def _table(
     spec: str,
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
-    remark: str,
     *,
     above: str = "",
     star: str = "",
 ) -> str:
+    wide = spec.count("r") > 3 * WIDE
     body = [f"{_row_start(row[0])}{' & '.join(row)} \\\\" for row in rows]
     lines = [
-        _comment(remark),
         rf"\begin{{table{star}}}[t]",
         r"\centering\small",
+        *([r"\resizebox{\textwidth}{!}{%"] if wide else []),
         rf"\begin{{tabular}}{{{spec}}}",
         r"\toprule",
         *([above] if above else []),
@@ -217,7 +242,7 @@ def _table(
         r"\midrule",
         *body,
         r"\bottomrule",
-        r"\end{tabular}",
+        r"\end{tabular}" + ("}" if wide else ""),
         rf"\caption{{{caption}}}",
         rf"\label{{{label}}}",
         rf"\end{{table{star}}}",

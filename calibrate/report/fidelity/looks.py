@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 from calibrate.report import drawing
 from calibrate.report.document import Figure, Table
+from calibrate.report.fidelity.amounts import share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,6 +76,23 @@ class Chart:
     paint: Callable[[Sheet, Look], None]
     height: Callable[[Look], float]
     table: Table
+
+
+def halo(look: Look) -> dict[str, Any]:
+    """Return the thin ground, coloured as the paper, that keeps lines and bars from striking through a text.
+
+    A box and no outline of the letters: texts of a page stay texts.
+    """
+    return {"facecolor": look.paper, "edgecolor": "none", "pad": 0.5}
+
+
+def share_ticks(axes: Axes) -> None:
+    """Write the ticks of the x axis as shares, with as many decimals as keep neighbours apart."""
+    ticks = [float(tick) for tick in axes.get_xticks()]
+    steps = [after - before for before, after in pairwise(ticks) if after > before]
+    step = min(steps, default=1.0)
+    places = next((k for k in (2, 3, 4) if abs(round(step, k) - step) < 1e-9), 4)
+    axes.xaxis.set_major_formatter(lambda value, _: share(value, places))
 
 
 def on_page(chart: Chart) -> Figure:

@@ -10,6 +10,7 @@ _WORKS = {
   author = {Jain, Ashish and Sandhu, Armaan},
   title = {{UserProxyBench}: Evaluating {LLM} User Simulators for Agent Benchmarks and Training},
   year = {2026},
+  note = {arXiv preprint},
 }""",
     "yao2025tau": r"""@inproceedings{yao2025tau,
   author = {Yao, Shunyu and Shinn, Noah and Razavi, Pedram and Narasimhan, Karthik},

@@ -10,9 +10,10 @@ from calibrate.estimate import Undefined
 from calibrate.fidelity.results import FidelityAnalysis
 from calibrate.report.document import Table
 from calibrate.report.drawing import shortened
-from calibrate.report.fidelity.amounts import named, phrase, said, share
-from calibrate.report.fidelity.looks import Chart, Look
+from calibrate.report.fidelity.amounts import drawn_scores, named, phrase, said, share
+from calibrate.report.fidelity.looks import Chart, Look, halo, share_ticks
 from calibrate.report.fidelity.rows import name_rows, rows_height
+from calibrate.report.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +40,7 @@ def reward_rows(analysis: FidelityAnalysis) -> list[RewardRow]:
     rows = []
     for domain in analysis.domains:
         found = []
-        for score in analysis.proxies:
+        for score in drawn_scores(analysis):
             estimate = score.reward_by_domain.get(domain)
             if estimate is not None and estimate.value is not None:
                 found.append((estimate.value, score.proxy))
@@ -58,13 +59,13 @@ def reward_chart(analysis: FidelityAnalysis) -> Chart | Undefined:
         _paint(sheet.add_subplot(), look, rows)
 
     caption = (
-        "Mean reward of the agent by domain. Each point is one proxy; the grey bar spans from the lowest to the "
-        "highest. Where the agent is the same throughout, only the simulated user differs. n of each point stands in "
-        "the table."
+        "Mean reward of the agent by domain. Each point is one proxy: filled the lowest and the highest, hollow those "
+        "between; the grey bar spans from one to the other. Where the agent is the same throughout, only the simulated "
+        "user differs. n of each point stands in the table."
     )
     alt = "Mean reward by domain. " + "; ".join(
         f"{phrase(row.domain)}: from {share(row.values[0][0])} ({named(row.values[0][1], 40)}) to "
-        f"{share(row.values[-1][0])} ({named(row.values[-1][1], 40)}), {len(row.values)} proxies"
+        f"{share(row.values[-1][0])} ({named(row.values[-1][1], 40)}), {counted(len(row.values), 'proxy', 'proxies')}"
         for row in rows
     )
     return Chart(
@@ -84,7 +85,7 @@ def _paint(axes: Axes, look: Look, rows: Sequence[RewardRow]) -> None:
     axes.grid(visible=True, axis="x", color=look.grid, linewidth=0.7, zorder=0)
     axes.set_xlabel("Mean reward of the agent")
     axes.locator_params(axis="x", nbins=5 if look.narrow else 8)
-    axes.xaxis.set_major_formatter(lambda value, _: share(value, 2))
+    share_ticks(axes)
 
 
 def _detail(row: RewardRow, look: Look) -> str:
@@ -128,6 +129,7 @@ def _row(axes: Axes, look: Look, y: float, row: RewardRow) -> None:
             color=look.ink,
             annotation_clip=False,
             zorder=5,
+            bbox=halo(look),
         ).set_in_layout(False)
 
 
@@ -150,7 +152,7 @@ def _table(analysis: FidelityAnalysis) -> Table:
     rows = [
         (phrase(domain), named(score.proxy), said(score.reward_by_domain[domain], brief=True))
         for domain in analysis.domains
-        for score in analysis.proxies
+        for score in drawn_scores(analysis)
         if domain in score.reward_by_domain
     ]
     return Table("Mean reward by domain and proxy", ("Domain", "Proxy", "Reward"), tuple(rows))

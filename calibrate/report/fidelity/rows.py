@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from calibrate.report.drawing import shortened
-from calibrate.report.fidelity.looks import Look
+from calibrate.report.fidelity.looks import Look, halo
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +34,7 @@ def name_rows(axes: Axes, names: Sequence[str], details: Sequence[str], look: Lo
             fontsize=look.small,
             color=look.ink,
             annotation_clip=False,
-            bbox={"facecolor": look.paper, "edgecolor": "none", "pad": 0.6},
+            bbox=halo(look),
             zorder=6,
         ).set_in_layout(False)
 

@@ -11,6 +11,7 @@ from calibrate.report.fidelity.amounts import by_name, counted_out, decided, nam
 from calibrate.report.fidelity.choosing import Charts
 from calibrate.report.fidelity.families import FEWEST_A_SIDE
 from calibrate.report.fidelity.figures import chart_blocks
+from calibrate.report.wording import counted
 
 FAMILIES_A_TABLE = 4
 MODES_SHOWN = 12
@@ -28,7 +29,7 @@ def screening_section(analysis: FidelityAnalysis, drawn: Charts) -> Section:
         (phrase(effect.family), said(effect.within_task), said(effect.cell_mean), _signs(effect))
         for effect in analysis.effects
     )
-    columns = ("Family", "Within tasks", "Mean over cells", "Median; cells below, at, above 0")
+    columns = ("Family", "Within tasks", "Mean over cells", "Median of cells; cells below, at, above 0")
     blocks.append(Table("Reward of episodes with the failure minus without it", columns, rows))
     blocks.append(
         Paragraph(
@@ -45,7 +46,7 @@ def screening_section(analysis: FidelityAnalysis, drawn: Charts) -> Section:
 def _signs(effect: Effect) -> str:
     below, at, above = effect.signs
     median = "no median" if effect.cell_median is None else share(effect.cell_median)
-    return f"{median}; {below}, {at}, {above} ({size(len(effect.cells))} cells)"
+    return f"{median}; {below}, {at}, {above} ({size(len(effect.cells))})"
 
 
 def _cells(effect: Effect) -> list[Block]:
@@ -70,9 +71,10 @@ def reinforced_section(analysis: FidelityAnalysis, drawn: Charts) -> Section:
     else:
         blocks.append(Paragraph("What is reinforced cannot be compared: no episodes with both kinds are known."))
     blocks += chart_blocks(drawn["turns"])
+    tasks = counted(analysis.common_tasks, "task")
     blocks.append(
         Paragraph(
-            f"Turns of the agent over {analysis.common_tasks:,} tasks that every proxy completed. Against UFS: r "
+            f"Turns of the agent over {tasks} that every proxy completed. Against UFS: r "
             f"{said(analysis.turns_against_ufs)}. Against reward: r {said(analysis.turns_against_reward)}."
         )
     )

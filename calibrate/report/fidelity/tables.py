@@ -12,9 +12,12 @@ from typing import Any
 
 from calibrate.estimate import Estimate, Undefined
 from calibrate.fidelity.results import FidelityAnalysis, ProxyScore
+from calibrate.report.fidelity.amounts import COST_WORDS, decided, left_without_ufs
+from calibrate.report.fidelity.frontier import used_frontier
 from calibrate.report.wording import encodable
 
 COLUMNS = ("proxy", "measure", "value", "low", "high", "level", "n", "unit", "method", "target", "reason")
+DIGITS = 10  # of the numbers in a CSV; JSON holds them in full
 DOMAIN_COLUMNS = ("proxy", "domain", *COLUMNS[1:])
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -57,7 +60,7 @@ def _measures(analysis: FidelityAnalysis, score: ProxyScore) -> Iterator[list[An
     yield from _costs(score)
     yield from _supports(analysis, score)
     yield from _bounds(score)
-    yield from _counts(score)
+    yield from _counts(analysis, score)
 
 
 def _row(measure: str, e: Estimate) -> list[Any]:
@@ -71,11 +74,13 @@ def _plain(measure: str, value: float | None, n: int, unit: str | None, method: 
 
 def _costs(score: ProxyScore) -> Iterator[list[Any]]:
     cost = score.cost
-    yield _plain("cost_usd", cost.usd, cost.n, "USD", cost.basis, cost.reason)
+    why = None if cost.usd is None else f"mean of {COST_WORDS[cost.basis]} costs; no interval is given"
+    yield _plain("cost_usd", cost.usd, cost.n, "USD", cost.basis, cost.reason or why)
     if cost.list_usd is not None:
-        yield _plain("list_cost_usd", cost.list_usd, cost.n, "USD", "list", None)
+        yield _plain("list_cost_usd", cost.list_usd, cost.n, "USD", "list", "mean at list price; no interval is given")
     if cost.epoch_usd is not None:
-        yield _plain("epoch_cost_usd", cost.epoch_usd, cost.n, "USD", "cost × rollouts × prompts", None)
+        why = "a multiple of the mean cost; no interval is given"
+        yield _plain("epoch_cost_usd", cost.epoch_usd, cost.n, "USD", "cost × rollouts × prompts", why)
 
 
 def _bounds(score: ProxyScore) -> Iterator[list[Any]]:
@@ -92,18 +97,34 @@ def _supports(analysis: FidelityAnalysis, score: ProxyScore) -> Iterator[list[An
     how = f"share of {question.resamples} resampled task sets"
     named = {
         f"support_meets_{question.q:g}": support.meets,
-        "support_meets_with_margin": support.meets_with_margin,
+        **({"support_meets_with_margin": support.meets_with_margin} if question.margin > 0 else {}),
         "support_chosen": support.chosen,
         "support_frontier": support.frontier,
     }
     for name, value in named.items():
-        yield _plain(name, value, n, None, how, None if value is not None else "cannot be asked")
+        yield _plain(name, value, n, None, how, None if value is not None else _why_no_support(analysis, score, name))
     if score.lower is not None:
         yield _plain("ufs_simultaneous_lower", score.lower, n, None, "max-t over proxies", None)
 
 
-def _counts(score: ProxyScore) -> Iterator[list[Any]]:
+def _why_no_support(analysis: FidelityAnalysis, score: ProxyScore, name: str) -> str:
+    """Return why a share of resamples is not known: no UFS, no cost, a constraint, or too few with a value."""
+    if decided(score, analysis.decision.question.basis).value is None:
+        return "the UFS is undefined"
+    if name in ("support_chosen", "support_frontier"):
+        if score.cost.usd is None:
+            return "the cost is unknown"
+        if score.proxy in used_frontier(analysis).excluded:
+            return used_frontier(analysis).excluded[score.proxy]
+    return "too many resamples leave a UFS undefined"
+
+
+def _counts(analysis: FidelityAnalysis, score: ProxyScore) -> Iterator[list[Any]]:
     counts = score.counts
+    if not analysis.paired:
+        yield _plain("episodes_scored", counts.scored, counts.total, "episodes", "count", None)
+        yield _plain("episodes_with_reward_only", left_without_ufs(score), score.reward.n, "episodes", "count", None)
+        return
     for name in ("scored", "undefined", "unscored", "infra_errors", "not_scorable", "duplicates"):
         yield _plain(f"episodes_{name}", getattr(counts, name), counts.total, "episodes", "count", None)
     yield _plain("missing_verdicts", counts.missing_verdicts, counts.total, "verdicts", "count", None)
@@ -121,11 +142,11 @@ def _written(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def _cell(value: Any) -> Any:
-    """Return a cell that a spreadsheet shows and never runs; numbers in full."""
+    """Return a cell that a spreadsheet shows and never runs; numbers with ten significant digits."""
     if value is None:
         return ""
     if isinstance(value, float):
-        return repr(value)
+        return f"{value:.{DIGITS}g}"
     if isinstance(value, str):
         text = value.replace("\x00", "")
         return f"'{text}" if text.startswith(_FORMULA) else text

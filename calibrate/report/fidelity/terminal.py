@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from textwrap import wrap
 
-from calibrate.estimate import Estimate
 from calibrate.fidelity.results import Difference, FidelityAnalysis, ProxyScore
 from calibrate.report.fidelity.amounts import (
     audit_words,
     basis_words,
     bounds_of,
     by_name,
+    checked,
     clause,
     decided,
+    left_without_ufs,
     limits,
     money,
     named,
@@ -28,7 +30,8 @@ from calibrate.report.fidelity.amounts import (
     size,
     threshold,
 )
-from calibrate.report.fidelity.answering import settled_words
+from calibrate.report.fidelity.answering import not_chosen, settled_words
+from calibrate.report.fidelity.choosing import ordered_pairs, turned
 from calibrate.report.fidelity.families import family_rows
 from calibrate.report.fidelity.frontier import used_frontier
 from calibrate.report.wording import counted, listed, p_value
@@ -37,9 +40,10 @@ WIDTH = 110
 ROWS_SHOWN = 6
 LONGEST_NAME = 24
 UNAUDITED = "no person has checked the judge; its errors multiply over the criteria of an episode"
+BY_PEOPLE = "one person's errors multiply over the criteria of an episode too"
 _LABEL = 17
-_BASES = {"billed": "", "unknown": "", "list": "l", "self_hosted": "s", "estimated": "e"}
-_BASIS_WORDS = {"list": "l list price", "self_hosted": "s self-hosted", "estimated": "e estimated"}
+_BASES = {"billed": "", "unknown": "", "list": "(l)", "self_hosted": "(s)", "estimated": "(e)"}
+_BASIS_WORDS = {"list": "(l) list price", "self_hosted": "(s) self-hosted", "estimated": "(e) estimated"}
 
 
 def terminal_lines(analysis: FidelityAnalysis, *, rubric: str | None = None, every: bool = False) -> list[str]:
@@ -51,7 +55,7 @@ def terminal_lines(analysis: FidelityAnalysis, *, rubric: str | None = None, eve
     """
     if not analysis.proxies:
         return ["User fidelity: there are no proxies to compare yet."]
-    lines = [*_wrapped(_head(analysis)), *_table(analysis, every)]
+    lines = [*_wrapped(_head(analysis)), *_table(analysis, every), *_wrapped(_legend(analysis))]
     remarks = [
         ("Cost", _cost_words(analysis)),
         ("Assured", _assured(analysis)),
@@ -60,8 +64,9 @@ def terminal_lines(analysis: FidelityAnalysis, *, rubric: str | None = None, eve
         ("Worst habit", _habit(analysis)),
         ("Missing", _missing(analysis)),
         ("Rubric set", "" if rubric is None else f"{rubric} (same set = comparable numbers)"),
-        ("Unaudited", "" if analysis.audited else UNAUDITED),
-        ("Self-hosted?", _self_hosted(analysis)),
+        ("Unaudited", "" if checked(analysis) else UNAUDITED),
+        ("By people", BY_PEOPLE if analysis.by_people else ""),
+        ("Cost unknown", _cost_unknown(analysis)),
     ]
     for label, text in remarks:
         if text:
@@ -86,7 +91,7 @@ def _table(analysis: FidelityAnalysis, every: bool) -> list[str]:
     shown = shown_proxies(analysis, every)
     columns = ["proxy", "UFS", percent(question.level), "n", "reward", "$/conv"]
     with_epoch = question.rollouts is not None and question.prompts is not None
-    columns += [f"{(question.rollouts or 0) * (question.prompts or 0):,} conv."] if with_epoch else []
+    columns += [f"{(question.rollouts or 0) * (question.prompts or 0):,} c."] if with_epoch else []
     columns += [f"supp.≥{threshold(question.q)}", "frontier"]
     rows = [_plain_cells(columns)] + [_row(analysis, score, with_epoch) for score in shown]
     widths = [max(columns_of(row[place]) for row in rows) for place in range(len(columns))]
@@ -95,8 +100,19 @@ def _table(analysis: FidelityAnalysis, every: bool) -> list[str]:
         if score.proxy == analysis.decision.chosen:
             lines[place + 1 : place + 2] = _pointed(lines[place + 1], f"← cheapest ≥ {threshold(question.q)}")
     if analysis.decision.chosen is None:
-        lines += _wrapped(sentence(f"No proxy is chosen: {clause(analysis.decision.chosen_reason)}"))
+        lines += _wrapped(sentence(f"No proxy is chosen: {not_chosen(analysis)}"))
     return lines + _others(analysis, shown)
+
+
+def _legend(analysis: FidelityAnalysis) -> str:
+    """Return what the last two columns say, where one of them says anything."""
+    told = [score.support for score in analysis.proxies]
+    if all(own.meets is None and own.frontier is None for own in told):
+        return ""
+    what = "task sets" if analysis.paired else "results"
+    question = analysis.decision.question
+    epoch = "c.: conversations; " if question.rollouts is not None and question.prompts is not None else ""
+    return f"{epoch}supp.: share of resampled {what}; frontier: share in which it is undominated"
 
 
 def _plain_cells(cells: Sequence[str]) -> list[str]:
@@ -123,16 +139,26 @@ def _others(analysis: FidelityAnalysis, shown: Sequence[ProxyScore]) -> list[str
     frontier = used_frontier(analysis)
     parts = []
     dominated = len(hidden & set(frontier.strictly_dominated))
-    excluded = len(hidden & set(frontier.excluded))
     parts += [f"{dominated:,} strictly dominated"] if dominated else []
-    parts += [f"{excluded:,} without a known cost or UFS"] if excluded else []
+    left_out = Counter(_why_out(frontier.excluded[proxy]) for proxy in sorted(hidden & set(frontier.excluded)))
+    parts += [f"{count:,} {why}" for why, count in left_out.items()]
     return [f"… {len(hidden):,} more" + (f" ({', '.join(parts)})" if parts else "")]
+
+
+def _why_out(reason: str) -> str:
+    """Return in a few words why a proxy takes no part: a constraint, or what is not known of it."""
+    found = re.match(r"(?:[\d.,]+ )?(seconds|user turns)( unknown)?", reason)
+    if found is None:
+        return "without a known cost or UFS"
+    return f"of which {found[1]} are unknown" if found[2] else f"with more {found[1]} than allowed"
 
 
 def _row(analysis: FidelityAnalysis, score: ProxyScore, with_epoch: bool) -> list[str]:
     estimate = decided(score, analysis.decision.question.basis)
     cost, support = score.cost, score.support
-    dollars = "unknown" if cost.usd is None else _short_money(cost.usd) + _BASES[cost.basis]
+    dollars = "unknown" if cost.usd is None else f"{_short_money(cost.usd)} {_BASES[cost.basis]}".strip()
+    marked = any(_BASES[other.cost.basis] for other in analysis.proxies if other.cost.usd is not None)
+    dollars += "    " if marked and not dollars.endswith(")") and cost.usd is not None else ""
     cells = [
         named(score.proxy, LONGEST_NAME),
         "undef." if estimate.value is None else share(estimate.value),
@@ -194,14 +220,15 @@ def _cost_words(analysis: FidelityAnalysis) -> str:
     words = [text for basis, text in _BASIS_WORDS.items() if basis in bases]
     unknown = sum(score.cost.usd is None for score in analysis.proxies)
     if unknown:
-        words.append(f"unknown for {unknown:,} of {len(analysis.proxies):,} proxies, which cannot be chosen")
+        words.append(f"unknown for {unknown:,} of {len(analysis.proxies):,}, which cannot be chosen")
     return ("others billed; " if words and "billed" in bases else "") + "; ".join(words)
 
 
 def _settled(analysis: FidelityAnalysis) -> str:
     """Return the sentence of the report without what stands in its round brackets."""
     text = settled_words(analysis, brief=True)
-    return re.sub(r"^Not settled(: |(?=\.))", "No. ", text)
+    found = re.match(r"Not settled: ", text)
+    return f"No. {sentence(text[found.end() :])}" if found else text.replace("Not settled.", "No.")
 
 
 def _assured(analysis: FidelityAnalysis) -> str:
@@ -220,37 +247,28 @@ def _differences(analysis: FidelityAnalysis) -> str:
     estimate, first, second = pair.estimate, pair.first, pair.second
     if second == analysis.decision.chosen:
         estimate, first, second = turned(estimate), second, first
-    sizes = f"paired on {pair.tasks:,} tasks" if analysis.paired else "not paired"
+    sizes = f"paired on {counted(pair.tasks, 'task')}" if analysis.paired else "not paired"
     sizes += f", {size(estimate.n)}" if estimate.n != pair.tasks or not analysis.paired else ""
     value = "" if estimate.value is None else ("+" if estimate.value >= 0 else "") + share(estimate.value)
     head = f"{value} {limits(estimate)}".strip() or said(estimate)
     holm = "" if pair.p_holm is None else f", Holm {p_value(pair.p_holm)}"
     names = f"{named(first, LONGEST_NAME)} − {named(second, LONGEST_NAME)}"
-    more = f" ({len(analysis.differences) - 1:,} more pairs)" if len(analysis.differences) > 1 else ""
+    more = f" ({counted(len(analysis.differences) - 1, 'more pair')})" if len(analysis.differences) > 1 else ""
     return f"{names}  {head} {sizes}{holm}{more}"
-
-
-def turned(difference: Estimate) -> Estimate:
-    """Return a difference the other way round: value and limits change their sign."""
-    flipped = {
-        "value": None if difference.value is None else -difference.value,
-        "low": None if difference.high is None else -difference.high,
-        "high": None if difference.low is None else -difference.low,
-    }
-    return difference.model_copy(update=flipped)
 
 
 def _telling(analysis: FidelityAnalysis) -> Difference | None:
     """Return the difference to show: of the chosen proxy with the cheapest other, else the first."""
     chosen = analysis.decision.chosen
-    own = [pair for pair in analysis.differences if chosen in (pair.first, pair.second)]
+    pairs = ordered_pairs(analysis)
+    own = [pair for pair in pairs if chosen in (pair.first, pair.second)]
     scores = by_name(analysis)
 
     def cost(pair: Difference) -> float:
         other = scores.get(pair.second if pair.first == chosen else pair.first)
         return other.cost.usd if other is not None and other.cost.usd is not None else float("inf")
 
-    return min(own, key=cost) if own else next(iter(analysis.differences), None)
+    return min(own, key=cost) if own else next(iter(pairs), None)
 
 
 def _habit(analysis: FidelityAnalysis) -> str:
@@ -260,13 +278,15 @@ def _habit(analysis: FidelityAnalysis) -> str:
     worst, text = rows[0], ""
     mean = worst.mean
     if mean is not None and mean.value is not None:
-        text = f", Δreward {said(mean)} in {len(worst.cells):,} cells"
+        text = f", Δreward {said(mean)} in {counted(len(worst.cells), 'cell')}"
         if mean.low is not None and mean.high is not None and mean.low <= 0 <= mean.high:
             text += "; the interval holds 0"
     return f"{phrase(worst.family)} ({worst.episodes:,} of {scored(analysis):,} scored episodes{text})"
 
 
 def _missing(analysis: FidelityAnalysis) -> str:
+    if not analysis.paired:
+        return _missing_of_totals(analysis)
     counts = [score.counts for score in analysis.proxies]
     verdicts = sum(own.missing_verdicts for own in counts)
     parts = [counted(verdicts, "verdict")] if verdicts else []
@@ -284,15 +304,24 @@ def _missing(analysis: FidelityAnalysis) -> str:
         low, high = bounds
         n = chosen.counts.scored + chosen.counts.unscored
         parts.append(f"bounds of {named(chosen.proxy, LONGEST_NAME)} {share(low)}–{share(high)}, {size(n)}")
-    return ", ".join(parts) or f"nothing, of {sum(own.total for own in counts):,} episodes"
+    return ", ".join(parts) or f"nothing, of {counted(sum(own.total for own in counts), 'episode')}"
 
 
-def _self_hosted(analysis: FidelityAnalysis) -> str:
+def _missing_of_totals(analysis: FidelityAnalysis) -> str:
+    """Return what a table of results shows to be missing; the rest it does not tell."""
+    lost = {score.proxy: left_without_ufs(score) for score in analysis.proxies if left_without_ufs(score)}
+    rest = "a table of results does not tell which were undefined, unscored, broken off or repeated"
+    if not lost:
+        return rest
+    shown = [f"{named(proxy, LONGEST_NAME)} {n:,}" for proxy, n in list(lost.items())[:3]]
+    more = f", {len(lost) - 3} more proxies" if len(lost) > 3 else ""
+    return f"{counted(sum(lost.values()), 'episode')} with a reward and no UFS ({', '.join(shown)}{more}); {rest}"
+
+
+def _cost_unknown(analysis: FidelityAnalysis) -> str:
     """Return how a proxy of unknown cost gets one, where there is such a proxy."""
     unknown = [score.proxy for score in analysis.proxies if score.cost.usd is None]
     if not unknown:
         return ""
     names = listed([named(name, LONGEST_NAME) for name in unknown], 3)
-    return (
-        f"{names}: give [prices] in study.toml, for your own servers with gpu_hour_usd, gpus and conversations_per_hour"
-    )
+    return f"{names}: give runs with billed costs, a cost_usd column, or [prices] in study.toml"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from calibrate.estimate import Estimate, Undefined
 from calibrate.fidelity.results import FidelityAnalysis
 from calibrate.report.document import Table
-from calibrate.report.fidelity.amounts import counted_out, decided, limits, named, said, share
+from calibrate.report.fidelity.amounts import counted_out, decided, drawn_scores, limits, named, said, share
 from calibrate.report.fidelity.labels import Spot, label
-from calibrate.report.fidelity.looks import Chart, Look
-from calibrate.report.wording import number
+from calibrate.report.fidelity.looks import Chart, Look, share_ticks
+from calibrate.report.wording import counted, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,7 @@ def turns_chart(analysis: FidelityAnalysis) -> Chart | Undefined:
     """Return the chart of turns, or why there is none."""
     basis = analysis.decision.question.basis
     ufs, reward = [], []
-    for score in analysis.proxies:
+    for score in drawn_scores(analysis):
         turns = score.agent_turns
         if turns is None or turns.value is None:
             continue
@@ -55,9 +55,9 @@ def turns_chart(analysis: FidelityAnalysis) -> Chart | Undefined:
         return (5.6 if look.narrow else 3.1) * (0.8 + 0.2 * look.fit)
 
     caption = (
-        f"Mean turns of the agent with each proxy, on the {analysis.common_tasks:,} tasks that every proxy completed, "
-        "against UFS and against reward. r is Pearson's correlation over proxies; with so few its interval is "
-        "wide. n of each point stands in the table."
+        f"Mean turns of the agent with each proxy, on the {counted(analysis.common_tasks, 'task')} that every proxy "
+        "completed, against UFS and against reward. r is Pearson's correlation over proxies; with so few its interval "
+        "is wide. n of each point stands in the table."
     )
     strengths = f"UFS: r {said(analysis.turns_against_ufs)}; with reward: r {said(analysis.turns_against_reward)}"
     points = "; ".join(f"{named(name, 40)}: UFS {share(x)}, {number(y, 1)} turns" for name, x, y in ufs)
@@ -80,7 +80,7 @@ def _paint(axes: Axes, look: Look, panel: _Panel, *, first: bool) -> None:
     axes.set_ylim(*_padded(ys, 0.2))
     axes.grid(visible=True, color=look.grid, linewidth=0.7, zorder=0)
     axes.locator_params(nbins=5)
-    axes.xaxis.set_major_formatter(lambda value, _: share(value, 2))
+    share_ticks(axes)
     label(axes, [Spot(name, x, y, y, y) for name, x, y in panel.spots], look)
 
 
@@ -105,6 +105,6 @@ def _table(analysis: FidelityAnalysis) -> Table:
             said(decided(score, basis), brief=True),
             said(score.reward, brief=True),
         )
-        for score in analysis.proxies
+        for score in drawn_scores(analysis)
     )
     return Table("Turns of the agent, UFS and reward by proxy", ("Proxy", "Turns", "UFS", "Mean reward"), rows)

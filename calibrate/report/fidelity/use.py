@@ -9,6 +9,7 @@ from calibrate.estimate import Interval, Undefined
 from calibrate.fidelity.results import FamilyCount, FidelityAnalysis, ProxyScore
 from calibrate.report.fidelity.amounts import decided, limits, named, percent, phrase, said, share, size, threshold
 from calibrate.report.fidelity.frontier import used_frontier
+from calibrate.report.wording import counted
 
 RARE, OFTEN = 0.05, 0.10
 """A habit is rare where the upper limit of its share is below the first, often where the lower is above the second."""
@@ -17,7 +18,7 @@ RULES = (
     f"Use it for: UFS and the lower limit reach q; a family whose share of failing episodes is below {RARE:.0%} by the "
     "upper limit (Wilson). Do not use it: the upper limit of UFS is below q, over all or in a domain; a family whose "
     f"share is above {OFTEN:.0%} by the lower limit; another proxy is both cheaper and more faithful. Otherwise it is "
-    "not shown either way."
+    "not settled."
 ).replace("%", "\u00a0%")
 _TESTS = {
     "premature_disclosure": "how an agent gathers information",
@@ -38,7 +39,7 @@ class Advice:
     @property
     def lead(self) -> str:
         """The words that the text goes on from."""
-        return {"use": "Use it", "avoid": "Do not use it", "unknown": "Open"}[self.kind]
+        return {"use": "Use it", "avoid": "Do not use it", "unknown": "Not settled"}[self.kind]
 
 
 def advice(analysis: FidelityAnalysis, score: ProxyScore) -> tuple[Advice, ...]:
@@ -60,7 +61,8 @@ def _overall(analysis: FidelityAnalysis, score: ProxyScore) -> Advice:
     if interval is not None and interval.high < question.q:
         return Advice("avoid", f"where UFS ≥ {q} is needed: {text}.")
     side = "reaches" if estimate.value >= question.q else "is below"
-    return Advice("unknown", f"not shown either way for UFS ≥ {q}: the value {side} it, {text}.")
+    also = ", and the interval holds it" if interval is not None else ""
+    return Advice("unknown", f"whether UFS ≥ {q}: the value {side} it{also}, {text}.")
 
 
 def _domains(analysis: FidelityAnalysis, score: ProxyScore) -> list[Advice]:
@@ -74,7 +76,7 @@ def _domains(analysis: FidelityAnalysis, score: ProxyScore) -> list[Advice]:
         return []
     low.sort(key=lambda found: (found[0], found[1]))
     parts = [f"{phrase(domain)} {share(value)} {limits(own)}, {size(own.n)}" for value, domain, own in low]
-    more = f"; and {len(parts) - DOMAINS_NAMED} more domains" if len(parts) > DOMAINS_NAMED else ""
+    more = f"; and {counted(len(parts) - DOMAINS_NAMED, 'more domain')}" if len(parts) > DOMAINS_NAMED else ""
     return [Advice("avoid", f"where UFS ≥ {threshold(q)} is needed in: {'; '.join(parts[:3])}{more}.")]
 
 
@@ -101,7 +103,7 @@ def _families(analysis: FidelityAnalysis, score: ProxyScore) -> list[Advice]:
             continue
         purpose = _TESTS.get(count.family, f"what {phrase(count.family)} would spoil")
         counts = (
-            f"{phrase(count.family)} in {count.episodes:,} of {score.counts.scored:,} episodes "
+            f"{phrase(count.family)} in {count.episodes:,} of {counted(score.counts.scored, 'episode')} "
             f"[{share(limit.low)},\u00a0{share(limit.high)}]"
         )
         if limit.low > OFTEN:

@@ -8,12 +8,14 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
 
 from annotate.errors import ConfigError
 from calibrate.estimate import Undefined
 from calibrate.fidelity.results import FidelityAnalysis
+from calibrate.report.fidelity.amounts import named
 from calibrate.report.fidelity.card import card_to_html, card_to_markdown, proxy_card
 from calibrate.report.fidelity.composing import TITLE, compose_fidelity
 from calibrate.report.fidelity.figures import charts
@@ -31,6 +33,7 @@ Format = Literal["html", "md", "json", "csv", "tex", "pdf", "svg", "png", "metho
 FORMATS: tuple[Format, ...] = get_args(Format)
 _PRINT: tuple[PrintFormat, ...] = get_args(PrintFormat)
 _COLUMNS: tuple[tuple[str, Literal[1, 2]], ...] = (("", 1), ("-wide", 2))
+METHODS_HEAD = "% Methods, ready for LaTeX: paste into a paper and cite from refs.bib (UTF-8)."
 _LONGEST_STEM = 60
 _RESERVED = {"con", "prn", "aux", "nul", *(f"{port}{k}" for port in ("com", "lpt") for k in range(10))}
 
@@ -103,7 +106,8 @@ def _texts(
     if "html" in formats or "md" in formats:
         report = compose_fidelity(analysis, title=title, probes=probes, rubric=rubric, notices=notices)
         if "html" in formats:
-            yield "ufs.html", lambda: to_html(report)
+            page = replace(report, files=_beside(analysis, formats))
+            yield "ufs.html", lambda: to_html(page)
         if "md" in formats:
             yield "ufs.md", lambda: to_markdown(report)
     if "json" in formats:
@@ -115,8 +119,25 @@ def _texts(
         yield "ufs.tex", lambda: to_latex(analysis)
     if "methods" in formats:
         texts = methods_source(analysis, rubric=rubric)
-        yield "methods.txt", lambda: "\n\n".join(escape_but_citations(text) for text in texts) + "\n"
+        yield "methods.txt", lambda: "\n\n".join([METHODS_HEAD, *map(escape_but_citations, texts)]) + "\n"
         yield "refs.bib", lambda: bibliography(texts)
+
+
+def _beside(analysis: FidelityAnalysis, formats: Collection[str]) -> tuple[tuple[str, str], ...]:
+    """Return address and words of the files that are written beside the page: data, tables, figures, cards."""
+    names = [
+        *(("ufs.csv", "ufs_domains.csv") if "csv" in formats else ()),
+        *(("ufs.json",) if "json" in formats else ()),
+        *(("ufs.tex",) if "tex" in formats else ()),
+        *(("methods.txt", "refs.bib") if "methods" in formats else ()),
+    ]
+    form = next((form for form in _PRINT if form in formats), None)
+    drawn = [name for name, chart in charts(analysis).items() if form and not isinstance(chart, Undefined)]
+    links = [(name, name) for name in (*names, *(f"{name}.{form}" for name in drawn))]
+    if "cards" in formats:
+        stems = file_stems([score.proxy for score in analysis.proxies])
+        links += [(f"cards/{stem}.html", f"card of {named(proxy, 40)}") for proxy, stem in stems.items()]
+    return tuple(links)
 
 
 def _put(path: Path, content: str | bytes) -> Path:
