@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from simulate.judging_price import JudgingLoad
 
 FORMAT = "tau"
+TABLES = (".csv", ".tsv", ".parquet")
+"""A file of these endings is a table, whatever is wrong with it; the reader of tables says what."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +114,8 @@ def gather(
         if not path.exists():
             raise InputError(f"{path}: there is no such file or folder. Check the path.")
     kinds = {path: looks_like(path) if path.is_file() else None for path in paths}
-    tables = [path for path, kind in kinds.items() if kind is not None]
-    runs = [path for path, kind in kinds.items() if kind is None]
+    tables = [path for path, kind in kinds.items() if kind is not None or path.suffix.lower() in TABLES]
+    runs = [path for path in kinds if path not in tables]
     prices = study.config.prices if study is not None else {}
     if verdicts is not None:
         tables.append(verdicts)
