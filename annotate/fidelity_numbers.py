@@ -85,7 +85,7 @@ def number(text: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value) or "_" in text:
-        raise ValueError(f"{text!r} is no number; correct it, or leave the cell empty where it is not known")
+        raise ValueError(f"{text[:40]!r} is no number; correct it, or leave the cell empty where it is not known.")
     return value
 
 
@@ -96,7 +96,7 @@ def amount(text: str) -> float:
         plain = plain.replace(",", ".")
     value = number(plain)
     if value < 0:
-        raise ValueError(f"{text!r} is below 0; correct it, or leave the cell empty where it is not known")
+        raise ValueError(f"{text[:40]!r} is below 0; correct it, or leave the cell empty where it is not known.")
     return value
 
 

@@ -80,6 +80,12 @@ def _check(proxies: Sequence[str], pilot: Pilot) -> None:
     check_names(proxies)
     if not pilot.domains:
         raise InputError("--domains: no domain is named. Give tau2's domains with commas: --domains retail,airline")
+    for name in (pilot.agent, *proxies, *pilot.domains):
+        if name.startswith("-") or not name.isprintable():
+            raise InputError(
+                f"--commands: {name!r} begins with a dash or holds a control character, so that a line with it is not "
+                "safe to paste. Name the models yourself: --agent MODEL"
+            )
     for name, number in (("--tasks-per-domain", pilot.tasks), ("--trials", pilot.trials)):
         if number is not None and number < 1:
             raise InputError(f"{name}: {number} is below 1. Give a whole number from 1 on.")

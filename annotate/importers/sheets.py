@@ -133,7 +133,7 @@ def delimiter_of(path: Path) -> str | None:
     for mark in _DELIMITERS:
         try:
             rows = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
-            lines = [cells for cells, _ in zip(rows, range(2), strict=False)]
+            lines = [cells for cells, _ in zip(filter(None, rows), range(2), strict=False)]
         except csv.Error:
             continue
         alone = len(lines) == 1 and path.suffix.lower() in (".csv", ".tsv")

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 def print_pilot(asked: Asked, study: Study | None, as_json: bool) -> int:
     """Print one `tau2 run` line a proxy and domain; they can be pasted into a shell as they are."""
+    import shlex
+
     from annotate.tau_commands import TAU_DOMAINS, Pilot, check_names, parse_names, pilot_commands
 
     proxies = parse_names(asked.commands or "")
@@ -23,7 +25,8 @@ def print_pilot(asked: Asked, study: Study | None, as_json: bool) -> int:
     lines = pilot_commands(proxies, pilot)
     tasks = "all tasks" if pilot.tasks is None else f"the first {pilot.tasks} tasks"
     trials = "1 trial" if pilot.trials == 1 else f"{pilot.trials} trials"
-    about = f"# {len(proxies)} proxies, {tasks} of {', '.join(pilot.domains)}, {trials} each, one agent: {agent}"
+    domains = ", ".join(map(shlex.quote, pilot.domains))
+    about = f"# {len(proxies)} proxies, {tasks} of {domains}, {trials} each, one agent: {shlex.quote(agent)}"
     following = [("usercal import data/simulations/", "when they are done, where tau2 saves them")]
     answer(as_json, {"commands": lines}, [about, *lines], following)
     return 0

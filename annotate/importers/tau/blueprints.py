@@ -81,7 +81,7 @@ def of_tau2(raw: dict[str, Any]) -> Blueprint:
         parts = {"persona": scenario.get("persona"), "text": values.text(instructions)[0]}
     criteria = raw.get("evaluation_criteria")
     criteria = criteria if isinstance(criteria, dict) else {}
-    actions = [action(one) for one in criteria.get("actions") or [] if isinstance(one, dict)]
+    actions = [action(one) for one in values.listed(criteria.get("actions")) if isinstance(one, dict)]
     assertions = criteria.get("env_assertions")
     tools = raw.get("user_tools")
     return Blueprint(
@@ -100,7 +100,7 @@ def of_tau1(task_id: str, raw: Any) -> Blueprint:
         return Blueprint(task_id)
     actions = [
         {"id": str(place), **_action({**one, "arguments": one.get("kwargs"), "requestor": "assistant"})}
-        for place, one in enumerate(raw.get("actions") or [])
+        for place, one in enumerate(values.listed(raw.get("actions")))
         if isinstance(one, dict)
     ]
     return Blueprint(task_id, None, {"text": raw["instruction"]}, {"actions": actions, "env_assertions": []})

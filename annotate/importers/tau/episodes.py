@@ -196,7 +196,7 @@ def _kept_text(raw: dict[str, Any]) -> str:
     """Return whatever of an episode is kept, as one text to look for secrets in."""
     parts = [str(value) for name, value in raw.items() if name not in _MESSAGES]
     for name in ("messages", "traj"):
-        for message in raw.get(name) or ():
+        for message in values.listed(raw.get(name)):
             if not isinstance(message, dict):
                 continue
             content, calls = message.get("content"), message.get("tool_calls")

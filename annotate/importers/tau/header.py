@@ -81,8 +81,9 @@ def domain_has_user_tools(domain: str) -> bool:
 
 def tool_names(header: Header) -> list[str]:
     """Return the names of the user's tools, where the file or its tasks list them."""
-    listed = header.side("user").get("tools")
-    found = {values.name(tool.get("name")) if isinstance(tool, dict) else values.name(tool) for tool in listed or ()}
+    told = header.side("user").get("tools")
+    listed = told if isinstance(told, (list, dict)) else ()
+    found = {values.name(tool.get("name")) if isinstance(tool, dict) else values.name(tool) for tool in listed}
     for task in header.tasks.values():
         found.update(task.user_tools)
     return sorted(found - {values.UNKNOWN})

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from annotate.errors import InputError
 from annotate.importers.tau import values
-from annotate.importers.tau.order import call_of, calls_of, in_order
+from annotate.importers.tau.order import call_of, calls_of, id_of, in_order
 from annotate.importers.tau.values import Cleaner
 from annotate.schema import canonical_hash
 
@@ -81,7 +81,7 @@ def _failed(messages: list[dict[str, Any]]) -> set[tuple[int, int]]:
                 found.add(call)
         elif message.get("tool_calls"):
             for place, call_made in enumerate(calls_of(message)):
-                pending[call_made.get("id")] = position, place
+                pending[id_of(call_made)] = position, place
     return found
 
 
@@ -138,7 +138,7 @@ def _calls(
     for place, raw in enumerate(calls_of(message)):
         inner = raw.get("function")
         told = inner if isinstance(inner, dict) else raw
-        identity = raw.get("id")
+        identity = id_of(raw)
         found.append(
             {
                 "name": values.name(told.get("name")),

@@ -7,6 +7,7 @@ side that called, a text by the other side.
 
 from __future__ import annotations
 
+import json
 from typing import Any, NamedTuple
 
 _MOST = 400
@@ -31,7 +32,14 @@ def calls_of(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 def call_of(result: dict[str, Any]) -> Any:
     """Return the id of the call that a result of a tool answers."""
-    return result.get("tool_call_id", result.get("id"))
+    told = result.get("tool_call_id", result.get("id"))
+    return json.dumps(told, sort_keys=True) if isinstance(told, (dict, list)) else told
+
+
+def id_of(call: dict[str, Any]) -> Any:
+    """Return the id of a call; one that is a list or an object is compared by its text."""
+    told = call.get("id")
+    return json.dumps(told, sort_keys=True) if isinstance(told, (dict, list)) else told
 
 
 def faults(messages: list[dict[str, Any]]) -> int:
@@ -58,7 +66,7 @@ def faults(messages: list[dict[str, Any]]) -> int:
         if pending or (caller is not None and role != caller) or (caller is None and role == speaker):
             found += 1
         calls = calls_of(message)
-        pending = [call.get("id") for call in calls]
+        pending = [id_of(call) for call in calls]
         caller = role if calls else None
         speaker = role
     return found
@@ -131,5 +139,5 @@ def _results_behind_calls(messages: list[dict[str, Any]]) -> list[dict[str, Any]
         if message.get("role") == "tool":
             continue
         placed.append(message)
-        placed += [results.pop(call.get("id")) for call in calls_of(message) if call.get("id") in results]
+        placed += [results.pop(id_of(call)) for call in calls_of(message) if id_of(call) in results]
     return placed if not results else None

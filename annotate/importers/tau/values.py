@@ -41,6 +41,11 @@ def name(value: Any) -> str:
     return str(value).strip() or UNKNOWN
 
 
+def listed(value: Any) -> list[Any]:
+    """Return a list; of what is none, nothing."""
+    return value if isinstance(value, list) else []
+
+
 def text(value: Any) -> tuple[str, bool]:
     """Return the content of a message as text, and whether it had to be put into this form."""
     if value is None:
