@@ -83,6 +83,14 @@ def test_actions_of_tau_bench_that_are_no_list_say_nothing(store: Store, tmp_pat
 
 SECRETS = (
     "gsk_" + "a" * 20,
+    *(
+        f"{maker}{mark}" + "a" * 24
+        for maker in ("hf", "xai", "tgp", "r8", "pplx", "csk", "fw", "dop", "lsv2")
+        for mark in "_-"
+    ),
+    *(f"gh{kind}_" + "a" * 24 for kind in "pour"),
+    *("github_pat_" + "a" * 24, "sk-" + "a" * 16, "sk_test_" + "a" * 12, "sk-proj-" + "a" * 16),
+    *("AIza" + "a" * 24, "AKIA" + "A" * 16, "eyJ" + "a" * 12 + "." + "b" * 12, "Bearer " + "a" * 20),
     "xoxp-" + "a" * 12,
     "nvapi-" + "a" * 20,
     "ghs_" + "a" * 24,
