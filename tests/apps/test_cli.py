@@ -7,10 +7,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from apps.cli import VERBS, main
+from apps.cli import VERBS
 
 SHARED = Path(os.environ.get("USERCAL_SHARED", Path(__file__).resolve().parents[2].parent / "shared"))
 CHAT = {
@@ -18,28 +19,6 @@ CHAT = {
     "turns": [{"role": "user", "text": "hi"}, {"role": "assistant", "text": "hello, what is it?"}], "ended": "user",
     "ratings": {"interaction": 7},
 }  # fmt: skip
-
-
-class Said:
-    """What a command said and how it ended."""
-
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
-    """Call the command line in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("USERCAL_STORE", raising=False)
-
-    def run(*words: str) -> Said:
-        with pytest.raises(SystemExit) as ended:
-            main(words)
-        said = capsys.readouterr()
-        return Said(int(ended.value.code or 0), said.out, said.err)
-
-    return run
 
 
 def chats(path: Path, count: int = 4, **changes: object) -> Path:
@@ -50,7 +29,7 @@ def chats(path: Path, count: int = 4, **changes: object) -> Path:
     return path
 
 
-def one_sentence(said: Said, *words: str) -> None:
+def one_sentence(said: Any, *words: str) -> None:
     assert said.code == 2 and said.out == "", said.out
     complaint = said.err.strip().splitlines()
     assert len([line for line in complaint if not line.startswith("Help:")]) == 1, said.err

@@ -11,35 +11,11 @@ from typing import Any
 
 import pytest
 
-from apps.cli import main
-
 SHARED = Path(os.environ.get("USERCAL_SHARED", Path(__file__).resolve().parents[2].parent / "shared"))
 RUNS = SHARED / "data" / "tau"
 PROXIES = {"careful": (0.96, 0.05), "cheap": (0.86, 0.01), "chatty": (0.55, 0.002)}
 """proxy → (the chance that a criterion is kept, US dollars a conversation)"""
 FAMILIES = ("groundedness", "premature_disclosure", "goal_deviation")
-
-
-class Said:
-    """What a command said and how it ended."""
-
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
-    """Call the command line in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("USERCAL_STORE", raising=False)
-
-    def run(*words: object) -> Said:
-        with pytest.raises(SystemExit) as ended:
-            main([str(word) for word in words])
-        said = capsys.readouterr()
-        return Said(int(ended.value.code or 0), said.out, said.err)
-
-    return run
 
 
 def verdicts(path: Path, tasks: int = 40, *, seed: int = 1, kept: dict[str, float] | None = None) -> Path:

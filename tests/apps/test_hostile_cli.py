@@ -15,34 +15,11 @@ import pytest
 
 from annotate.errors import ConfigError, StudyError
 from annotate.study import KEY, Study
-from apps.cli import main
 from apps.cli.options import printable
 
 URL = "http://127.0.0.1:9/v1"
 MODEL = f"[models.m]\nmodel = 'openai/made-up'\napi_base = '{URL}'\n"
 RUN = "[run]\nuser = 'm'\nassistant = 'm'\nextractor = 'm'\njudges = ['m']\n"
-
-
-class Said:
-    """What a command said and how it ended."""
-
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
-    """Call the command line in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("USERCAL_STORE", raising=False)
-
-    def run(*words: str) -> Said:
-        with pytest.raises(SystemExit) as ended:
-            main(words)
-        said = capsys.readouterr()
-        return Said(int(ended.value.code or 0), said.out, said.err)
-
-    return run
 
 
 def chats(path: Path, count: int = 3, **changes: object) -> Path:
