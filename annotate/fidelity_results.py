@@ -57,7 +57,7 @@ class _Line:
         try:
             return convert(self.cells[name])
         except ValueError as error:
-            raise InputError(f"{self.place}: {name}: {error}.") from None
+            raise InputError(f"{self.place}: {name}: {str(error).rstrip('.')}.") from None
 
     def number(self, name: str, convert: Callable[[str], float] = whole_number) -> float | None:
         """Return the cell as a number, None where it is blank."""
@@ -199,6 +199,11 @@ def _count_behind(line: _Line, rate: str, found: Rate, tried: Sequence[int], not
         if n != tried[0]:
             notes.append(f"{says} is no share of {tried[0]}, but of {n}: {match.count} is taken")
         return float(match.count), float(n)
+    if not any(tried):
+        raise InputError(
+            f"{line.place}: {rate} {found.text} of {line.cells['proxy']!r} is a share of no episode (n = 0). "
+            "Leave the rate out, or give its number of episodes."
+        )
     raise InputError(
         f"{line.place}: {rate} {found.text} of {line.cells['proxy']!r} is no whole number out of "
         f"{' or '.join(str(n) for n in tried)}. Check the rate and its number of episodes"

@@ -20,6 +20,8 @@ from annotate.store.tables import VERSION
 
 _LOCK_NUMBER = 8_231_977  # any constant: names the migration among PostgreSQL's advisory locks
 _BUSY_SECONDS = 30
+THROWAWAY = "usercal-runs-"
+"""How a temporary folder is called whose store is removed with it."""
 _DRIVERS = ("sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg")
 
 
@@ -223,8 +225,12 @@ def _lock(engine: Engine, url: URL) -> Iterator[None]:
             return
         from filelock import FileLock
 
-        name = sha256(str(Path(url.database).resolve()).encode()).hexdigest()[:16]
-        with FileLock(Path(tempfile.gettempdir()) / f"usercal-{name}.lock", timeout=2 * _BUSY_SECONDS, mode=0o666):
+        path = Path(url.database).resolve()
+        name = sha256(str(path).encode()).hexdigest()[:16]
+        places = Path(tempfile.gettempdir())
+        if path.parent.parent == places.resolve() and path.parent.name.startswith(THROWAWAY):
+            places = path.parent  # its lock goes with it
+        with FileLock(places / f"usercal-{name}.lock", timeout=2 * _BUSY_SECONDS, mode=0o666):
             yield
         return
     with engine.connect() as connection:

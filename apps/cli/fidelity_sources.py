@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from simulate.judging_price import JudgingLoad
 
 FORMAT = "tau"
-TABLES = (".csv", ".tsv", ".parquet")
+TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
 """A file of these endings is a table, whatever is wrong with it; the reader of tables says what."""
 
 
@@ -108,11 +108,11 @@ def gather(
 
     Run files are read into a store that is thrown away afterwards. Raises `InputError` or `StudyError`.
     """
-    from annotate.fidelity_tables import looks_like, read_table
+    from annotate.fidelity_tables import check_readable, looks_like, read_table
 
     for path in paths:
-        if not path.exists():
-            raise InputError(f"{path}: there is no such file or folder. Check the path.")
+        if not path.is_dir():
+            check_readable(path)
     kinds = {path: looks_like(path) if path.is_file() else None for path in paths}
     tables = [path for path, kind in kinds.items() if kind is not None or path.suffix.lower() in TABLES]
     runs = [path for path in kinds if path not in tables]
@@ -150,8 +150,9 @@ def _opened(
         return
     from annotate.imports import import_paths
     from annotate.store import Store
+    from annotate.store.opening import THROWAWAY
 
-    with tempfile.TemporaryDirectory(prefix="usercal-") as folder, Store.open(f"sqlite:///{folder}/runs.db") as store:
+    with tempfile.TemporaryDirectory(prefix=THROWAWAY) as folder, Store.open(f"sqlite:///{folder}/runs.db") as store:
         summary = import_paths(
             store, list(runs), format=FORMAT, pseudonym=lambda name: f"p_{name}", **reading.as_options()
         )

@@ -183,6 +183,9 @@ class Asked:
     def place(self, study: Study | None, paths: tuple[Path, ...]) -> Path:
         """Return the folder to write to."""
         if self.out is not None:
+            beside = next((place for place in (self.out, *self.out.parents) if place.exists()), None)
+            if beside is not None and not beside.is_dir():
+                raise InputError(f"--out: {beside} is a file. Give a folder to write into.")
             return self.out
         return study.reports / "ufs" if study is not None and not paths else Path(OUT)
 
@@ -192,9 +195,8 @@ def _print_analysis(asked: Asked, found: Sources, study: Study | None, paths: tu
     from calibrate.fidelity.analysing import analyse
     from calibrate.report.fidelity import terminal, writing
 
-    question, found = asked.question(study), found.scorable()
+    question, found, out = asked.question(study), found.scorable(), asked.place(study, paths)
     analysis = analyse(found.frames, question, rater=asked.rater)
-    out = asked.place(study, paths)
     title = study.config.study.name if study is not None and not paths else "User fidelity"
     written = writing.write_fidelity(analysis, out, title=title, probes=_probe_lines(found))
     lines = [

@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import random
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,7 @@ def test_runs_without_verdicts_show_probes_and_the_price_of_the_next_step(call: 
     assert "openai/blurter" in said.out and "3 of 3" in said.out
     assert "verdicts on 6 episodes" in said.out and "$" in said.out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "b.json"], "reading leaves nothing behind"
+    assert not list(Path(tempfile.gettempdir()).glob("usercal-runs-*"))
 
 
 def test_runs_and_somebodys_verdicts_are_joined(call: Any, tmp_path: Path) -> None:

@@ -53,3 +53,35 @@ def test_blank_lines_between_the_rows_of_a_table_are_no_rows(call, tmp_path: Pat
     (tmp_path / "v.csv").write_text("\n\n".join([HEADER.strip(), *rows]) + "\n")
     code, out, err = call("ufs", "v.csv", "--resamples", "100")
     assert code == 0 and "3 tasks in 1 domain" in out and not err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("a.csv", b"", "is empty"),
+        ("a.jsonl", b"", "is empty"),
+        ("a.csv", b"\x1f\x8b\x08\x00abc", "compressed"),
+        ("v.csv.gz", b"\x1f\x8b\x08\x00abc", "compressed"),
+        ("v.xlsx", b"PK\x03\x04abc", "Excel"),
+        ("a.csv", b"proxy,domain\x00,task\n", "no text file"),
+        ("a.jsonl", b'{"proxy": "a", "domain": "r", "task": 1, "criterion": "c", "verdict": NaN}\n', "NaN"),
+        ("a.csv", b"proxy,domain,ufs,n,cost_usd\na,r,0.5,0,0.1\n", "n = 0"),
+    ],
+)
+def test_the_fault_of_a_file_is_the_fault_that_is_told(  # type: ignore[no-untyped-def]
+    call, tmp_path: Path, name: str, content: bytes, says: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    code, _, err = call("ufs", name)
+    assert code == 2 and says in err and err.count("\n") == 1 and ".." not in err, err
+    if b"ufs,n" not in content:
+        (tmp_path / "ok.csv").write_text(HEADER + "a,r,1,c,groundedness,pass,0.1\n")
+        code, _, err = call("ufs", "ok.csv", "--verdicts", name)
+        assert code == 2 and err.count("\n") == 1, err
+
+
+def test_a_place_that_is_a_file_is_told_before_anything_is_computed(call, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "v.csv").write_text(HEADER + "a,r,1,c,groundedness,pass,0.1\n")
+    for place in ("v.csv", "v.csv/below"):
+        code, _, err = call("ufs", "v.csv", "--out", place)
+        assert code == 2 and "Give a folder" in err
