@@ -107,16 +107,20 @@ def test_json_holds_the_whole_analysis(call: Any, tmp_path: Path) -> None:
     assert again == facts, "the same data and seed give the same numbers"
 
 
-def test_runs_without_verdicts_show_probes_and_the_price_of_the_next_step(call: Any, tmp_path: Path) -> None:
+def test_runs_without_verdicts_show_probes_and_the_price_of_the_next_step(
+    call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run_file(tmp_path / "a.json")
     run_file(tmp_path / "b.json", "openai/blurter", upfront=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path.parent))
+    before = set(Path(tempfile.gettempdir()).glob("usercal-*"))
     said = call("ufs", "a.json", "b.json", "--judge", "openai/gpt-4o")
     assert said.code == 0, said.err
     assert "Probes, not UFS" in said.out and "no model was asked" in said.out
     assert "openai/blurter" in said.out and "3 of 3" in said.out
     assert "verdicts on 6 episodes" in said.out and "$" in said.out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "b.json"], "reading leaves nothing behind"
-    assert not list(Path(tempfile.gettempdir()).glob("usercal-runs-*"))
+    assert set(Path(tempfile.gettempdir()).glob("usercal-*")) == before
 
 
 def test_runs_and_somebodys_verdicts_are_joined(call: Any, tmp_path: Path) -> None:
