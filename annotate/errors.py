@@ -2,6 +2,7 @@
 
 UserCalError                 a user can mend it; one sentence, exit code 2
 ├── InputError               a file or a value breaks a rule
+│   ├── InvalidData          numbers that a statistic cannot be computed from (also a ValueError)
 │   └── UnknownFormatError   no importer knows the file
 ├── ConfigError              a key or a value in study.toml or a run file
 ├── StudyError               the study folder is missing, locked or not what it should be
@@ -27,6 +28,13 @@ class UserCalError(Exception):
 
 class InputError(UserCalError):
     """A file or a value breaks a rule."""
+
+
+class InvalidData(InputError, ValueError):
+    """Arrays that break a statistic's rules: one sentence with the rule, the value and the remedy.
+
+    Too little data is no error: it makes a statistic `Undefined`, with its reason.
+    """
 
 
 class UnknownFormatError(InputError):

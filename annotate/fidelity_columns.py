@@ -28,8 +28,8 @@ _LINES = 50_000  # JSON rows that are held as objects at a time
 
 
 def plain_name(column: str) -> str:
-    """Return a column's name in small letters, with underscores for everything between its words."""
-    return re.sub(r"[^a-z0-9]+", "_", column.casefold()).strip("_")
+    """Return a column's name in small letters, with underscores for what is no letter or digit of any script."""
+    return re.sub(r"[\W_]+", "_", column.casefold()).strip("_") or column
 
 
 def known_columns(path: Path, header: Sequence[str], names: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
