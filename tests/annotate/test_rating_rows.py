@@ -99,7 +99,7 @@ def test_both_runs_of_a_pair_are_one_rating(
         for side, place, sure in runs
     ]
     rated = read(store, *shown)["turing"]
-    assert [(row["value"], row["missing"]) for _, row in rated.frame.iterrows()] == [(value, missing)]
+    assert list(zip(rated.frame["value"], rated.frame["missing"], strict=True)) == [(value, missing)]
     assert rated.scale.labels == ("right", "wrong")
 
 

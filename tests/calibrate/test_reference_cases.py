@@ -15,6 +15,12 @@ import pandas as pd
 import pytest
 
 from annotate.errors import InputError
+from agreement_adapters import STATISTICS as AGREEMENT
+from alpha_adapters import STATISTICS as ALPHA
+from correlation_adapters import STATISTICS as CORRELATION
+from proportion_adapters import STATISTICS as PROPORTION
+from rectify_adapters import STATISTICS as RECTIFY
+
 from calibrate.alignment import align
 from calibrate.estimate import Interval, Undefined
 from calibrate.outcome import class_scores, outcome_agreement
@@ -220,6 +226,11 @@ STATISTICS: dict[str, Callable[[Case], dict[str, Any]]] = {
     "macro_f1": macro_f1,
     "turing_scoring": turing_scoring,
     "bootstrap_bca": bootstrap_bca,
+    **ALPHA,
+    **AGREEMENT,
+    **RECTIFY,
+    **CORRELATION,
+    **PROPORTION,
 }
 PARAMETERS = [pytest.param(name, case, id=f"{name}-{case['id']}") for name in STATISTICS for case in load(name)]
 NOT_OURS = {"bca-exact-mean-c": {"z0_strict"}}  # the other convention: ties with the value not counted
@@ -233,6 +244,23 @@ def test_reference_case(name: str, case: Case) -> None:
         return
     bad = mismatches(case, STATISTICS[name](case))
     assert [entry for entry in bad if entry[0] not in NOT_OURS.get(case["id"], ())] == []
+
+
+ELSEWHERE = {
+    "alignment_case": "below",
+    "human_reference": "tests/annotate, tests/simulate",
+    "simulatorarena": "below and tests/annotate",
+    "frontier_handworked": "tests/calibrate/test_fidelity_*",
+    "ufs_handworked": "tests/calibrate/test_fidelity_*",
+    "userproxybench": "tests/calibrate/test_fidelity_*",
+    "tau_probes_patterns": "tests/calibrate/test_probes_cases.py",
+}
+
+
+def test_every_file_of_cases_is_run() -> None:
+    files = {path.stem for path in CASES.glob("*.json")}
+    assert files - set(STATISTICS) - set(ELSEWHERE) == set()
+    assert set(STATISTICS) <= files
 
 
 def test_the_comparison_itself_can_fail() -> None:
