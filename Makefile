@@ -8,7 +8,7 @@ else
 BIN := .venv/bin
 endif
 
-.PHONY: help install demo test lint types contracts hashes check bench coverage wheel clean
+.PHONY: help install demo test lint types contracts hashes check bench coverage lines wheel clean
 
 help: ## this list
 	@echo "make TARGET [ARGS='...']      (no make: python demo.py, python scripts/bootstrap.py --extras dev)"
@@ -38,10 +38,13 @@ hashes: ## the table of hashes in data/README.md is fresh
 
 check: lint types contracts hashes test ## all of the above
 
-bench: install ## what the gateway adds to a call, how fast runs import, what a million verdicts take
+bench: install ## ratios and figures: gateway, import, a million verdicts, α and ρ with their resamples
 	@for file in tests/benchmarks/bench_*.py; do $(BIN)/python $$file $(ARGS) || exit 1; done
 
-coverage: install ## the tests, and the lines and branches that none of them reaches
+coverage: install ## how often the intervals hold the truth: the whole grid of simulations, into docs/coverage.md
+	@$(BIN)/python scripts/coverage_table.py $(ARGS)
+
+lines: install ## the tests, and the lines and branches that none of them reaches
 	@$(BIN)/coverage run -m pytest $(ARGS)
 	@$(BIN)/coverage report
 

@@ -3,6 +3,7 @@
     import usercal
     study = usercal.Study.open(Path("tutoring"))
     frames = usercal.read_frames(study.open_store())
+    print(usercal.agreement(table, level="ordinal"))
 
 `import usercal` itself loads nothing heavy and touches neither files nor network.
 """
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from annotate.schema import Annotation, Conversation, Item, Participant, Profile, Rater, Scale, Target, Turn
     from annotate.store import Store
     from annotate.study import Study
+    from calibrate.agreement import Agreement, agreement
     from calibrate.estimate import Estimate
     from calibrate.report.composing import compose
     from simulate.llm.gateway import Gateway
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Agreement",
     "Annotation",
     "Conversation",
     "Estimate",
@@ -43,6 +46,7 @@ __all__ = [
     "Turn",
     "UserCalError",
     "__version__",
+    "agreement",
     "compose",
     "export_study",
     "import_paths",
@@ -51,6 +55,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Agreement": "calibrate.agreement",
     "Annotation": "annotate.schema",
     "Conversation": "annotate.schema",
     "Estimate": "calibrate.estimate",
@@ -65,6 +70,7 @@ _HOMES = {
     "Target": "annotate.schema",
     "Turn": "annotate.schema",
     "UserCalError": "annotate.errors",
+    "agreement": "calibrate.agreement",
     "compose": "calibrate.report.composing",
     "export_study": "annotate.export",
     "import_paths": "annotate.imports",

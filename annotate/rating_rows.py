@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from annotate.errors import InputError, nearest
+from annotate.frames import judge_names
 from annotate.schema import Annotation, Conversation, Item, Rater, Scale
 
 if TYPE_CHECKING:
@@ -57,14 +58,13 @@ def read_rating_rows(store: Store, scales: Iterable[str] | None = None) -> dict[
     known = {scale.name: scale for scale in store.iterate(Scale)}
     wanted = _wanted(known, scales)
     raters = {rater.id: rater for rater in store.iterate(Rater)}
-    names = _rater_names(raters.values())
     superseded = {identity for identity in store.column(Annotation, "supersedes") if identity}
     held = {name: _Rows() for name in wanted}
     for note in store.iterate(Annotation, chunk=5000):
         if note.scale in held and note.id not in superseded:
-            _add(held[note.scale], note, names[note.rater], raters[note.rater])
+            _add(held[note.scale], note, raters[note.rater])
     about = _about(store, {str(row["conversation"]) for rows in held.values() for row in rows.rows.values()})
-    return {name: _finished(known[name], rows, about) for name, rows in held.items()}
+    return {name: _finished(known[name], rows, about, raters) for name, rows in held.items()}
 
 
 def _wanted(known: Mapping[str, Scale], scales: Iterable[str] | None) -> list[str]:
@@ -80,23 +80,29 @@ def _wanted(known: Mapping[str, Scale], scales: Iterable[str] | None) -> list[st
     return wanted
 
 
-def _rater_names(raters: Iterable[Rater]) -> dict[str, str]:
-    """Return a name for each rater: a model's own, and the id behind it where two raters share one."""
-    first = {rater.id: (rater.model or rater.name) if rater.kind == "model" else rater.name for rater in raters}
+def _rater_names(raters: Mapping[str, Rater], scale: str, used: Iterable[str]) -> dict[str, str]:
+    """Return a name for each rater of a scale, so that no two are counted as one.
+
+    A model is called by its own name, with its prompt's behind it where the scale was judged with several; people by
+    their pseudonym, with the id behind it where two share one.
+    """
+    chosen = {identity: raters[identity] for identity in used}
+    judges = judge_names(chosen, {(None, scale, identity) for identity in chosen})
+    first = {identity: judges[identity] or rater.name for identity, rater in chosen.items()}
     listed = list(first.values())
     return {identity: name if listed.count(name) == 1 else f"{name} ({identity})" for identity, name in first.items()}
 
 
-def _add(held: _Rows, note: Annotation, name: str, rater: Rater) -> None:
+def _add(held: _Rows, note: Annotation, rater: Rater) -> None:
     target = note.target
     parts = (target.conversation, target.other, target.turn, target.criterion)
     unit = " / ".join(str(part) for part in parts if part is not None)
-    key = (unit, name)
+    key = (unit, rater.id)
     if key in held.rows and target.kind != "pair":
         held.repeats += 1
     held.rows[key] = {
         "unit": unit,
-        "rater": name,
+        "rater": rater.id,
         "kind": "models" if rater.kind == "model" else "people",
         "value": note.value,
         "missing": note.missing,
@@ -139,14 +145,20 @@ def _about(store: Store, conversations: set[str]) -> dict[str, dict[str, Any]]:
     return known
 
 
-def _finished(scale: Scale, held: _Rows, about: Mapping[str, dict[str, Any]]) -> ScaleRatings:
+def _finished(
+    scale: Scale, held: _Rows, about: Mapping[str, dict[str, Any]], raters: Mapping[str, Rater]
+) -> ScaleRatings:
     import pandas as pd
 
     for key, runs in held.runs.items():
         if scale.labels and not set(scale.labels) <= {*_SIDES, "tie"}:
             continue
         held.rows[key]["value"], held.rows[key]["missing"] = _verdict(runs)
-    rows = [row | about.get(str(row["conversation"]), {}) for row in held.rows.values()]
+    names = _rater_names(raters, scale.name, dict.fromkeys(rater for _, rater in held.rows))
+    rows = [
+        row | about.get(str(row["conversation"]), {}) | {"rater": names[str(row["rater"])]}
+        for row in held.rows.values()
+    ]
     frame = pd.DataFrame(rows, columns=None if rows else [*COLUMNS, "criterion", *ABOUT], dtype=object)
     return ScaleRatings(_scale(scale, bool(held.runs)), frame, held.repeats)
 

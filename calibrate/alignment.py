@@ -27,19 +27,10 @@ from numpy.typing import NDArray
 from annotate.errors import InputError
 from calibrate.estimate import Estimate, Signature, Undefined, fork, signature_of
 from calibrate.metric import Chosen, Evidence, Metric, choose
-from calibrate.stats.correlation import (
-    MIN_PAIRS,
-    Coefficient,
-    correlate,
-    group_means,
-    half_step,
-    kendall,
-    pearson,
-    reliability_of_means,
-    spearman,
-)
+from calibrate.stats.correlation import MIN_PAIRS, Coefficient, correlate, half_step, kendall, pearson, spearman
+from calibrate.stats.correlation_limits import MIN_GROUPS, jackknife_limits, noise_free_limits
+from calibrate.stats.group_means import group_means, reliability_of_means
 from calibrate.stats.grouped import Draws, Level, Rows, Scores, bootstrap
-from calibrate.stats.intervals import MIN_GROUPS, jackknife_limits, noise_free_limits
 from calibrate.stats.normalise import Scales, fit_scales
 from calibrate.stats.resample import Replicates, cluster_jackknife
 

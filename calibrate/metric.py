@@ -20,17 +20,17 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from calibrate.estimate import Estimate, Interval, Signature, Undefined, fork, signature_of
+from calibrate.stats.cluster_means import cluster_mean
 from calibrate.stats.correlation import Coefficient, half_step
-from calibrate.stats.intervals import (
+from calibrate.stats.correlation_limits import (
     MIN_GROUPS,
     RESAMPLED_SPREAD_FACTOR,
     ResampledSpread,
-    cluster_mean,
     correlation_limits,
     fisher_limits,
     resampled_spread,
-    wilson,
 )
+from calibrate.stats.intervals import wilson
 from calibrate.stats.resample import (
     Replicates,
     bca_limits,

@@ -93,6 +93,8 @@ def write_report(
     """Compute the report of a study and write it in three forms; return it and the paths."""
     from annotate.errors import StudyError
     from annotate.frames import read_frames
+    from annotate.rating_rows import read_rating_rows
+    from calibrate.agreeing.scales import scale_agreements
     from calibrate.report.composing import compose
     from calibrate.report.document import to_json
     from calibrate.report.html import to_html
@@ -101,14 +103,18 @@ def write_report(
 
     with study.open_store(create=False) as opened:
         frames = read_frames(opened)
+        rated = read_rating_rows(opened)
     # What people said can be reported of any task; one without a folder is grouped as study.toml says.
     named = [name for name in frames.tasks() if has_folder(name, study.config.tasks)]
     tasks = load_tasks(named, study.config.tasks, study.folder)
+    seed = study.config.report.seed if seed is None else seed
+    resamples = resamples or study.config.report.resamples
     report = compose(
         frames,
         study.config,
-        seed=study.config.report.seed if seed is None else seed,
-        resamples=resamples or study.config.report.resamples,
+        seed=seed,
+        resamples=resamples,
+        agreements=scale_agreements(rated.values(), seed=seed, resamples=resamples),
         title=title or study.config.study.name,
         recorded=bool(frames.calls["recorded"]),
         demo=demo,

@@ -19,7 +19,7 @@ from calibrate.fidelity.reinforced import FAMILY
 from calibrate.fidelity.results import Basis, Question
 from calibrate.fidelity.scoring import Scored
 from calibrate.stats.correlation import Coefficient, correlate
-from calibrate.stats.intervals import fisher_limits
+from calibrate.stats.correlation_limits import fisher_limits
 from calibrate.stats.resample import cluster_codes, cluster_weights
 
 if TYPE_CHECKING:

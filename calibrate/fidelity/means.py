@@ -276,7 +276,7 @@ def level_of(z: float) -> float:
 
 def mean_by_task(name: str, rows: pd.DataFrame, column: str, level: float, *, unit: str | None = None) -> Estimate:
     """Return the mean of a column over episodes where it is known, t limits with tasks as clusters."""
-    from calibrate.stats.intervals import cluster_mean
+    from calibrate.stats.cluster_means import cluster_mean
 
     values = rows[column].to_numpy(np.float64)
     known = ~np.isnan(values)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from annotate.errors import InputError
 from calibrate.estimate import Estimate, Undefined
 from calibrate.metric import Metric, average, estimate
-from calibrate.stats.intervals import cluster_mean
+from calibrate.stats.cluster_means import cluster_mean
 
 FloatArray = NDArray[np.float64]
 

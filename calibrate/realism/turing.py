@@ -22,14 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 from annotate.errors import InputError
 from calibrate.estimate import Estimate, Undefined
 from calibrate.metric import Metric, average, estimate
-from calibrate.stats.intervals import (
-    ClusterMean,
-    binomial_test,
-    cluster_mean,
-    equivalence_binomial,
-    equivalence_n,
-    t_quantile,
-)
+from calibrate.stats.cluster_means import ClusterMean, cluster_mean
+from calibrate.stats.intervals import binomial_test, equivalence_binomial, equivalence_n, t_quantile
 from calibrate.stats.resample import cluster_codes
 
 FloatArray = NDArray[np.float64]

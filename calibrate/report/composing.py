@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from annotate.errors import ConfigError
 from calibrate.estimate import Estimate, installed_version
+from calibrate.report.agreement.section import section as agreement_section
 from calibrate.report.aligning import BASELINE, TaskAlignment, aligned, alignment_section
 from calibrate.report.behaviour import people_table
-from calibrate.report.context import ALL_EXERCISE, EMBEDDED, SHORT_EXERCISE, Context, task_label
+from calibrate.report.context import ALL_EXERCISE, EMBEDDED, SHORT_EXERCISE, Context, banded, task_label
 from calibrate.report.document import Block, Card, Note, Paragraph, Report, Section, Table
 from calibrate.report.effort import cost_section, missing_section
 from calibrate.report.methods import methods
@@ -30,11 +31,10 @@ from calibrate.report.wording import capital, counted, listed, write
 if TYPE_CHECKING:
     from annotate.config import StudyConfig
     from annotate.frames import StudyFrames
+    from calibrate.agreement import Agreement
 
 DEMO = "Conversations and ratings were written by the authors of UserCal; they are not human data."
-RECORDED = (
-    "The models' replies were recorded earlier and are replayed here; no model was asked for this report."
-)
+RECORDED = "The models' replies were recorded earlier and are replayed here; no model was asked for this report."
 CARD_BAND = f"{SHORT_EXERCISE} ({EMBEDDED})"
 MODEL_MADE = "Simulated conversations, and all ratings by a named judge, were made by models."
 
@@ -59,6 +59,7 @@ def compose(
     demo: bool,
     group_by: Mapping[str, tuple[str, ...]],
     published: Published | None = None,
+    agreements: Sequence[Agreement] = (),
 ) -> Report:
     """Return the report of a study, the answer first.
 
@@ -69,6 +70,7 @@ def compose(
         group_by: task → tags that make, with the assistant, the groups of the main figure; a task that is not
             there is grouped as study.toml says.
         published: published figures that are shown beside the study's own, with their source.
+        agreements: how well raters agree, one a scale that two raters used on the same unit.
 
     Raises:
         ConfigError: a negative seed, or an equivalence margin that leaves nothing outside it.
@@ -77,6 +79,7 @@ def compose(
     context = Context(frames, config, seed, resamples, recorded, demo, group_by)
     parts, told = aligned(context), told_apart(context)
     sections = [_overview(context), human_section(context), alignment_section(parts), realism_section(told)]
+    sections += [_agreement(context, agreements)] if agreements else []
     optional = (outcome_section(context, parts), cost_section(context))
     sections += [section for section in optional if section is not None]
     sections += [published_section(published)] if published is not None else []
@@ -90,6 +93,15 @@ def compose(
         footer=f"UserCal {installed_version()}, seed {seed}, {resamples:,} resamples.",
         notices=tuple(_notices(context)),
     )
+
+
+def _agreement(context: Context, agreements: Sequence[Agreement]) -> Section:
+    """Return the section on agreement, under the grey band where the embedded model is one of the raters."""
+    section = agreement_section(agreements)
+    exercise = any(
+        rater.kind == "models" and context.exercise_judge(rater.rater) for made in agreements for rater in made.raters
+    )
+    return Section(section.title, tuple(banded(exercise, list(section.blocks))))
 
 
 def _check(config: StudyConfig, seed: int) -> None:
@@ -256,29 +268,19 @@ def _overview(context: Context) -> Section:
     rows = []
     for task in context.frames.tasks():
         human, twins = context.human(task), context.twins(task)
-        rows.append(
-            (task_label(task), f"{len(human):,}", f"{human['participant'].nunique():,}", f"{len(twins):,}")
-        )
+        rows.append((task_label(task), f"{len(human):,}", f"{human['participant'].nunique():,}", f"{len(twins):,}"))
     if not rows:
-        return Section(
-            "What is in the study", (Paragraph("Nothing yet. Import conversations or collect them first."),)
-        )
-    blocks.append(
-        Table("Conversations and people", ("Task", "Human conversations", "People", "Twins"), tuple(rows))
-    )
+        return Section("What is in the study", (Paragraph("Nothing yet. Import conversations or collect them first."),))
+    blocks.append(Table("Conversations and people", ("Task", "Human conversations", "People", "Twins"), tuple(rows)))
     items = []
     for task in context.frames.tasks():
         human = context.human(task)
         names = sorted(str(name) for name in human["assistant"].unique())
         of = counted(int(human["item"].nunique()), "item")
-        items.append(
-            f"{capital(task_label(task))}: {of}; {counted(len(names), 'assistant')}: {listed(names, 10)}."
-        )
+        items.append(f"{capital(task_label(task))}: {of}; {counted(len(names), 'assistant')}: {listed(names, 10)}.")
         items += _mixed(context, task)
     blocks.append(Note(tuple(items)))
-    blocks += [
-        people_table(context, task) for task in context.frames.tasks() if not context.frames.strategies(task)
-    ]
+    blocks += [people_table(context, task) for task in context.frames.tasks() if not context.frames.strategies(task)]
     return Section("What is in the study", tuple(blocks))
 
 

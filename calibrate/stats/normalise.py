@@ -14,6 +14,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from annotate.errors import InvalidData
+
 FloatArray = NDArray[np.float64]
 MIN_CONVERSATIONS = 3
 
@@ -39,13 +41,15 @@ class Scales:
     pool_sd: float | None
 
     def codes(self, annotator: ArrayLike) -> NDArray[np.int64]:
-        """Return the place of each label among `annotators`; an unknown one is a ValueError."""
+        """Return the place of each label among `annotators`; an unknown one is InvalidData."""
         import pandas as pd
 
         labels = np.asarray(annotator)
         places: NDArray[np.int64] = np.array(pd.Index(self.annotators).get_indexer(pd.Index(labels)), dtype=np.int64)
         if (places < 0).any():
-            raise ValueError(f"annotator '{labels[places < 0][0]}' has no rating to be normalised by")
+            raise InvalidData(
+                f"annotator '{labels[places < 0][0]}' has no rating to be normalised by: fit the scales on all ratings."
+            )
         return places
 
     def z(self, annotator: ArrayLike, rating: ArrayLike) -> FloatArray:
@@ -76,14 +80,25 @@ def fit_scales(
             ratings.
 
     Raises:
-        ValueError: lengths differ, or a rating is not a finite number.
+        InvalidData: lengths differ, or a rating is not a finite number.
+
+    By hand: `a` has three ratings and an own scale, `b` and `c` share one.
+
+    >>> found = fit_scales(list("aaabbc"), [1, 2, 3, 4, 4, 1])
+    >>> found.mean.tolist(), found.spread.round(4).tolist(), found.pooled.tolist()
+    ([2.0, 3.0, 3.0], [1.0, 1.7321, 1.7321], [False, True, True])
     """
     values = np.asarray(rating, dtype=np.float64)
     labels = np.asarray(annotator)
     if values.ndim != 1 or values.shape != labels.shape:
-        raise ValueError(f"one annotator a rating is needed, got shapes {labels.shape} and {values.shape}")
+        raise InvalidData(
+            f"one annotator a rating is needed, got shapes {labels.shape} and {values.shape}: pass columns "
+            "of equal length."
+        )
     if not np.isfinite(values).all():
-        raise ValueError("a rating is missing or not finite: drop it before normalising")
+        raise InvalidData(
+            "a rating must be a finite number, got one that is missing or infinite: drop it before normalising."
+        )
     codes, annotators = _number(labels)
     counts = np.bincount(codes, minlength=len(annotators))
     small = counts < min_conversations
@@ -110,12 +125,20 @@ def fit_scales(
 def zscore_by_annotator(
     annotator: ArrayLike, rating: ArrayLike, *, ddof: int = 1, min_conversations: int = MIN_CONVERSATIONS
 ) -> FloatArray:
-    """Return the z-score of every rating on its annotator's scale, in the order given (see `fit_scales`)."""
+    """Return the z-score of every rating on its annotator's scale, in the order given (see `fit_scales`).
+
+    >>> zscore_by_annotator(list("aaabbb"), [1, 2, 3, 5, 5, 5]).tolist()
+    [-1.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+    """
     return fit_scales(annotator, rating, ddof=ddof, min_conversations=min_conversations).z(annotator, rating)
 
 
 def rescale(values: FloatArray, mean: FloatArray, spread: FloatArray, codes: NDArray[np.int64]) -> FloatArray:
-    """Return (value − mean)/spread of each value's scale; 0 where the spread is 0 or nan."""
+    """Return (value − mean)/spread of each value's scale; 0 where the spread is 0 or nan.
+
+    >>> rescale(np.array([3.0, 9.0]), np.array([1.0, 9.0]), np.array([2.0, 0.0]), np.array([0, 1])).tolist()
+    [1.0, 0.0]
+    """
     divisible = spread > 0
     divisor = np.where(divisible, spread, 1.0)
     return np.where(divisible[codes], (values - mean[codes]) / divisor[codes], 0.0)
@@ -124,7 +147,14 @@ def rescale(values: FloatArray, mean: FloatArray, spread: FloatArray, codes: NDA
 def moments(
     codes: NDArray[np.int64], values: FloatArray, scales: int, ddof: int
 ) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
-    """Return mean, standard deviation and size of each scale: exactly 0 where constant, nan where undefined."""
+    """Return mean, standard deviation and size of each scale: exactly 0 where constant, nan where undefined.
+
+    By hand: 1, 3 and a single 7.
+
+    >>> mean, spread, sizes = moments(np.array([0, 0, 1]), np.array([1.0, 3.0, 7.0]), 2, 1)
+    >>> mean.tolist(), spread.round(4).tolist(), sizes.tolist()
+    ([2.0, 7.0], [1.4142, nan], [2, 1])
+    """
     sizes = np.bincount(codes, minlength=scales)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.bincount(codes, weights=values, minlength=scales) / sizes
@@ -143,5 +173,5 @@ def _number(labels: NDArray[np.generic]) -> tuple[NDArray[np.int64], NDArray[np.
 
     codes, distinct = pd.factorize(labels)
     if (codes < 0).any():
-        raise ValueError("a rating has no annotator: drop it before normalising")
+        raise InvalidData("every rating needs an annotator, got one with no annotator: drop it before normalising.")
     return codes.astype(np.int64), np.asarray(distinct)

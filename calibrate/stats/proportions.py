@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from annotate.errors import InvalidData
 from calibrate.estimate import Interval, Undefined
 from calibrate.stats.intervals import wilson
 
@@ -19,8 +20,12 @@ NO_PAIRS = Undefined("there is no pair")
 def independent_difference(x1: float, n1: float, x2: float, n2: float, level: float = 0.95) -> Interval | Undefined:
     """Return Newcombe's limits of p1 − p2 for x1 of n1 and x2 of n2, two samples that share nothing.
 
-    0.6 for 9/10 against 3/10 has the limits .1705 and .8090. Undefined where a sample is empty; `ValueError` where a
+    0.6 for 9/10 against 3/10 has the limits .1705 and .8090. Undefined where a sample is empty; `InvalidData` where a
     count is outside 0..n.
+
+    >>> found = independent_difference(9, 10, 3, 10)
+    >>> round(found.low, 4), round(found.high, 4)
+    (0.1705, 0.809)
     """
     first, second = wilson(x1, n1, level), wilson(x2, n2, level)
     if isinstance(first, Undefined) or isinstance(second, Undefined):
@@ -37,11 +42,15 @@ def paired_difference(
     """Return Newcombe's limits of (first_only − second_only)/n for pairs of outcomes.
 
     Method 10 takes n/2 from a positive numerator of φ, method 8 does not. (20, 12, 2, 16) has .0562 to .3292 by method
-    10. Undefined without a pair; `ValueError` for a negative count.
+    10. Undefined without a pair; `InvalidData` for a negative count.
+
+    >>> found = paired_difference(20, 12, 2, 16)
+    >>> round(found.low, 4), round(found.high, 4)
+    (0.0562, 0.3292)
     """
     counts = (both, first_only, second_only, neither)
     if min(counts) < 0:
-        raise ValueError(f"counts of pairs must not be negative, got {counts!r}")
+        raise InvalidData(f"counts of pairs must not be negative, got {counts!r}: count the pairs of each kind.")
     n = sum(counts)
     if n == 0:
         return NO_PAIRS
@@ -56,7 +65,13 @@ def paired_difference(
 
 
 def pair_phi(both: int, first_only: int, second_only: int, neither: int, *, method: Literal[8, 10] = 10) -> float:
-    """Return the correlation of paired outcomes that `paired_difference` uses; 0 where a margin is empty."""
+    """Return the correlation of paired outcomes that `paired_difference` uses; 0 where a margin is empty.
+
+    By hand: (18 · 18 − 12 · 2 − 25)/√(30 · 20 · 20 · 30), and without 25 by method 8.
+
+    >>> round(pair_phi(18, 12, 2, 18), 6), pair_phi(18, 12, 2, 18, method=8)
+    (0.458333, 0.5)
+    """
     n = both + first_only + second_only + neither
     margins = (both + first_only, second_only + neither, both + second_only, first_only + neither)
     product = float(np.prod([float(margin) for margin in margins]))

@@ -13,7 +13,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
+from annotate.errors import InvalidData
 from calibrate.estimate import Interval, Undefined
+from calibrate.stats.intervals import check_level
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -51,12 +53,19 @@ class Replicates:
 
 
 def cluster_codes(cluster: ArrayLike) -> tuple[IntArray, int]:
-    """Return a number for each row's cluster, in order of first occurrence, and how many clusters there are."""
+    """Return a number for each row's cluster, in order of first occurrence, and how many clusters there are.
+
+    >>> codes, clusters = cluster_codes(["b", "a", "b"])
+    >>> codes.tolist(), clusters
+    ([0, 1, 0], 2)
+    """
     import pandas as pd
 
     codes, labels = pd.factorize(np.asarray(cluster))
     if (codes < 0).any():
-        raise ValueError("a row belongs to no cluster (its label is missing): drop it first")
+        raise InvalidData(
+            "every row needs a cluster, got one that belongs to no cluster (its label is missing): drop it first."
+        )
     return codes.astype(np.int64), len(labels)
 
 
@@ -65,6 +74,11 @@ def canonical_order(cluster: ArrayLike, *columns: ArrayLike) -> IntArray:
 
     The rows of a cluster stand together, sorted by `columns` (finite numbers), and clusters by what they hold. Those
     that hold the same may come either way round, which no statistic of the columns can tell.
+
+    By hand: `a` holds 1, and comes before `z`, which holds 2 and 3.
+
+    >>> canonical_order(["z", "a", "z"], [3, 1, 2]).tolist()
+    [1, 2, 0]
     """
     codes, clusters = cluster_codes(cluster)
     held = np.column_stack([np.asarray(column, dtype=np.float64) for column in columns])
@@ -76,9 +90,16 @@ def canonical_order(cluster: ArrayLike, *columns: ArrayLike) -> IntArray:
 
 
 def cluster_weights(clusters: int, resamples: int, rng: Generator) -> IntArray:
-    """Return how often each cluster is drawn, shape (resample, cluster); each row sums to the number of clusters."""
+    """Return how often each cluster is drawn, shape (resample, cluster); each row sums to the number of clusters.
+
+    >>> cluster_weights(4, 3, np.random.default_rng(1)).sum(axis=1).tolist()
+    [4, 4, 4]
+    """
     if clusters < 1 or resamples < 1:
-        raise ValueError(f"at least one cluster and one resample are needed, got {clusters} and {resamples}")
+        raise InvalidData(
+            f"at least one cluster and one resample are needed, got {clusters} and {resamples}: give rows, and take "
+            "1000 resamples or more."
+        )
     return rng.multinomial(clusters, np.full(clusters, 1.0 / clusters), size=resamples)
 
 
@@ -87,20 +108,106 @@ def cluster_bootstrap(statistic: RowStatistic, cluster: ArrayLike, resamples: in
 
     For statistics that have no vectorised form; where one exists, weight the rows by `cluster_weights`
     instead.
+
+    By construction a mean that does not vary between clusters does not vary between resamples:
+
+    >>> y = np.array([1.0, 3.0, 1.0, 3.0])
+    >>> found = cluster_bootstrap(lambda rows: float(y[rows].mean()), list("aabb"), 5, np.random.default_rng(1))
+    >>> found.values.tolist()
+    [2.0, 2.0, 2.0, 2.0, 2.0]
     """
     codes, clusters = cluster_codes(cluster)
     weights = cluster_weights(clusters, resamples, rng)
     return Replicates.of([_number(statistic(rows)) for rows in _resampled_rows(codes, weights)])
 
 
+def stratified_weights(cluster: ArrayLike, stratum: ArrayLike, resamples: int, rng: Generator) -> IntArray | Undefined:
+    """Return how often each cluster is drawn within its stratum, shape (resample, cluster).
+
+    Clusters are numbered as by `cluster_codes`. Each stratum keeps its number of clusters in every resample. Undefined,
+    with the stratum's name, where a stratum has a single cluster: drawn again and again it would claim a spread of 0.
+
+    Raises:
+        InvalidData: a cluster in two strata, a row without cluster or stratum, lengths that differ, or no resample.
+
+    By construction two clusters of `x` and three of `y` are drawn in every resample:
+
+    >>> drawn = stratified_weights(list("abcde"), list("xxyyy"), 4, np.random.default_rng(1))
+    >>> drawn[:, :2].sum(axis=1).tolist(), drawn[:, 2:].sum(axis=1).tolist()
+    ([2, 2, 2, 2], [3, 3, 3, 3])
+    >>> stratified_weights(list("abc"), list("xxy"), 4, np.random.default_rng(1))
+    Undefined(reason="stratum 'y' has a single cluster: its spread cannot be told")
+    """
+    codes, clusters = cluster_codes(cluster)
+    strata, count = cluster_codes(stratum)
+    if len(codes) != len(strata):
+        raise InvalidData(
+            f"cluster and stratum need one entry a row, got {len(codes)} and {len(strata)}: pass columns of "
+            "equal length."
+        )
+    if clusters < 1 or resamples < 1:
+        raise InvalidData(f"at least one row and one resample are needed, got {clusters} and {resamples}: give both.")
+    own = np.zeros(clusters, dtype=np.int64)
+    own[codes] = strata
+    if (own[codes] != strata).any():
+        name = np.asarray(cluster)[np.flatnonzero(own[codes] != strata)[0]]
+        raise InvalidData(f"a cluster must lie in one stratum, got cluster '{name}' in two: make it one of each.")
+    weights = np.zeros((resamples, clusters), dtype=np.int64)
+    for number in range(count):
+        members = np.flatnonzero(own == number)
+        if len(members) < 2:
+            name = np.asarray(stratum)[np.flatnonzero(strata == number)[0]]
+            return Undefined(f"stratum '{name}' has a single cluster: its spread cannot be told")
+        weights[:, members] = cluster_weights(len(members), resamples, rng)
+    return weights
+
+
+def stratified_bootstrap(
+    statistic: RowStatistic, cluster: ArrayLike, stratum: ArrayLike, resamples: int, rng: Generator
+) -> Replicates | Undefined:
+    """Return a statistic's replicates, clusters resampled within their stratum and strata fixed in size.
+
+    As `cluster_bootstrap`, with the weights of `stratified_weights`.
+
+    By construction a mean that varies between strata only does not vary between resamples:
+
+    >>> y = np.array([1.0, 1.0, 5.0, 5.0])
+    >>> draws = stratified_bootstrap(
+    ...     lambda rows: float(y[rows].mean()), list("abcd"), list("xxyy"), 3, np.random.default_rng(1)
+    ... )
+    >>> draws.values.tolist()
+    [3.0, 3.0, 3.0]
+    """
+    weights = stratified_weights(cluster, stratum, resamples, rng)
+    if isinstance(weights, Undefined):
+        return weights
+    codes = cluster_codes(cluster)[0]
+    return Replicates.of([_number(statistic(rows)) for rows in _resampled_rows(codes, weights)])
+
+
 def cluster_jackknife(statistic: RowStatistic, cluster: ArrayLike) -> Replicates:
-    """Return a statistic's values with each cluster left out in turn, in order of first occurrence."""
+    """Return a statistic's values with each cluster left out in turn, in order of first occurrence.
+
+    By hand, without `a` and without `b`:
+
+    >>> y = np.array([1.0, 3.0, 8.0])
+    >>> cluster_jackknife(lambda rows: float(y[rows].mean()), list("aab")).values.tolist()
+    [8.0, 2.0]
+    """
     codes, clusters = cluster_codes(cluster)
     return Replicates.of([_number(statistic(np.flatnonzero(codes != left_out))) for left_out in range(clusters)])
 
 
 def percentile_limits(replicates: Replicates, level: float) -> Interval | Undefined:
-    """Return the central quantiles of the replicates. Never for a distance: it covers a true 0 in no trial at all."""
+    """Return the central quantiles of the replicates. Never for a distance: it covers a true 0 in no trial at all.
+
+    By hand, the .025 and .975 quantiles of 0, 1, …, 40:
+
+    >>> found = percentile_limits(Replicates.of(range(41)), 0.95)
+    >>> round(found.low, 6), round(found.high, 6)
+    (1.0, 39.0)
+    """
+    check_level(level)
     trouble = replicates.trouble()
     if trouble is not None:
         return trouble
@@ -120,6 +227,11 @@ def acceleration(left_out: ArrayLike) -> float | Undefined:
     """Return a = Σd³ / (6 (Σd²)^1.5) of leave-one-out values, d being their mean minus each.
 
     Source: Efron and Tibshirani 1993, equation 14.15.
+
+    By hand: d = 2.25, 1.25, .25, −3.75; Σd³ = −39.375 and Σd² = 20.75.
+
+    >>> round(acceleration([1, 2, 3, 7]), 6)
+    -0.069429
     """
     values = np.asarray(left_out, dtype=np.float64)
     if len(values) < 2 or float(np.ptp(values)) <= 1e-12 * float(np.abs(values).max()):
@@ -129,7 +241,13 @@ def acceleration(left_out: ArrayLike) -> float | Undefined:
 
 
 def bias_correction(value: float, replicates: FloatArray) -> float | Undefined:
-    """Return z0 = Φ⁻¹ of the share of replicates below the value, those equal to it counting one half."""
+    """Return z0 = Φ⁻¹ of the share of replicates below the value, those equal to it counting one half.
+
+    By hand: one below and one equal of four, Φ⁻¹(3/8).
+
+    >>> round(bias_correction(2.0, np.array([1.0, 2.0, 3.0, 4.0])), 6)
+    -0.318639
+    """
     from scipy.special import ndtri
 
     share = ((replicates < value).sum() + (replicates <= value).sum()) / (2.0 * len(replicates))
@@ -140,9 +258,16 @@ def bca_limits(value: float, replicates: Replicates, left_out: Replicates, level
     """Return bias-corrected and accelerated limits (Efron 1987), ties with the value counting one half in z0.
 
     Undefined where the replicates or the leave-one-out values do not vary, or lie on one side of the value.
+
+    By hand: without bias and skew they are the percentile limits.
+
+    >>> found = bca_limits(20.0, Replicates.of(range(41)), Replicates.of([1, 2, 3]), 0.95)
+    >>> round(found.low, 6), round(found.high, 6)
+    (1.0, 39.0)
     """
     from scipy.special import ndtr, ndtri
 
+    check_level(level)
     trouble = replicates.trouble()
     if trouble is not None:
         return trouble

@@ -19,6 +19,11 @@ def max_t_critical(replicates: FloatArray, level: float, rng: Generator) -> floa
     error of the draws. The normal distribution stands for the replicates' own maximum because of proportions near 1:
     there replicates cannot rise far, their maximum is too small, and bounds built on it claim too much.
     Source: Hothorn, Bretz and Westfall 2008, section 3, one-sided.
+
+    By hand, one estimate alone has the one-sided normal quantile:
+
+    >>> round(max_t_critical(np.array([[1.0], [2.0]]), 0.95, np.random.default_rng(1)), 4)
+    1.6449
     """
     from scipy.special import ndtri
 
@@ -32,7 +37,11 @@ def max_t_critical(replicates: FloatArray, level: float, rng: Generator) -> floa
 
 
 def correlations(replicates: FloatArray) -> FloatArray:
-    """Return the correlations of columns, 0 with a column that does not vary, shape (column, column)."""
+    """Return the correlations of columns, 0 with a column that does not vary, shape (column, column).
+
+    >>> correlations(np.array([[1.0, 2.0, 5.0], [2.0, 4.0, 5.0]])).round(6).tolist()
+    [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
     centred = replicates - replicates.mean(axis=0)
     spread = np.sqrt((centred**2).mean(axis=0))
     varies = spread > 1e-12

@@ -12,14 +12,10 @@ import pytest
 import scipy.stats
 
 from calibrate.estimate import Interval, Undefined
-from calibrate.stats.correlation import (
-    correlate,
-    group_correlation,
-    half_step,
-    reliability_of_means,
-)
+from calibrate.stats.correlation import correlate, half_step
+from calibrate.stats.correlation_limits import correlation_limits, jackknife_limits, noise_free_limits, resampled_spread
+from calibrate.stats.group_means import group_correlation, reliability_of_means
 from calibrate.stats.grouped import Rows, bootstrap
-from calibrate.stats.intervals import correlation_limits, jackknife_limits, noise_free_limits, resampled_spread
 from calibrate.stats.normalise import fit_scales
 from calibrate.stats.resample import cluster_jackknife
 

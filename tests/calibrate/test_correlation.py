@@ -8,20 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from calibrate.estimate import Undefined
-from calibrate.stats.correlation import (
-    Coefficient,
-    correlate,
-    correlation_rows,
-    group_correlation,
-    group_means,
-    half_step,
-    kendall,
-    midrank_rows,
-    pearson,
-    reliability_of_means,
-    spearman,
-    spearman_p,
-)
+from calibrate.stats.correlation import Coefficient, correlate, half_step, kendall, pearson, spearman, spearman_p
+from calibrate.stats.correlation_rows import correlation_rows, midrank_rows
+from calibrate.stats.group_means import group_correlation, group_means, reliability_of_means
 
 COEFFICIENTS: tuple[Coefficient, ...] = ("spearman", "pearson", "kendall")
 likert = st.integers(1, 10)

@@ -7,24 +7,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrate.estimate import Interval, Undefined
-from calibrate.stats.correlation import Reliability
-from calibrate.stats.intervals import (
-    ClusterMean,
-    agresti_coull,
+from calibrate.stats.cluster_means import ClusterMean, cluster_mean
+from calibrate.stats.correlation_limits import (
     atanh_limits,
-    binomial_test,
-    clopper_pearson,
-    cluster_mean,
     correlation_limits,
-    equivalence_binomial,
-    equivalence_n,
     fisher_limits,
     jackknife_limits,
+    noise_free_limits,
+    resampled_spread,
+)
+from calibrate.stats.group_means import Reliability
+from calibrate.stats.intervals import (
+    agresti_coull,
+    binomial_test,
+    clopper_pearson,
+    equivalence_binomial,
+    equivalence_n,
     jeffreys,
     mid_p,
-    noise_free_limits,
     normal_quantile,
-    resampled_spread,
     wilson,
 )
 from calibrate.stats.resample import Replicates

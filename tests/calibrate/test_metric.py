@@ -8,7 +8,8 @@ from calibrate.estimate import Undefined
 from calibrate.metric import Metric, average, estimate
 from calibrate.registry import METRICS, find
 from calibrate.stats.correlation import spearman
-from calibrate.stats.intervals import fisher_limits, wilson
+from calibrate.stats.correlation_limits import fisher_limits
+from calibrate.stats.intervals import wilson
 
 MEAN = Metric("mean", "mean", average)
 SHARE = Metric("share", "proportion", average)

@@ -1,0 +1,1 @@
+"""How the agreement of raters is written: lines of a terminal, sections of a report, and files."""
