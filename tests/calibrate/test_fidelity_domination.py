@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import math
-import os
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,9 +11,6 @@ from hypothesis import strategies as st
 
 from annotate.errors import InputError
 from calibrate.fidelity.domination import Point, cheapest, dominators, frontier, operating_point
-
-SHARED = Path(os.environ.get("USERCAL_SHARED", Path(__file__).resolve().parents[2].parent / "shared"))
-CASES = SHARED / "cases"
 
 PUBLISHED: dict[str, Point] = {  # UserProxyBench, Table 1: cost per conversation in US dollars and mean UFS
     "Sonnet-4-6": (0.1841, 0.778),
@@ -29,61 +21,6 @@ PUBLISHED: dict[str, Point] = {  # UserProxyBench, Table 1: cost per conversatio
     "GPT-5.4-mini": (0.0144, 0.599),
     "GPT-4.1-mini": (0.0063, 0.752),
 }
-
-
-def shared(name: str) -> Any:
-    path = CASES / name
-    if not path.exists():
-        pytest.skip("the shared reference cases are not here")
-    return json.loads(path.read_text())["cases"]
-
-
-def mismatches(case: Any, got: Any) -> list[Any]:
-    spec = importlib.util.spec_from_file_location("shared_compare", CASES / "compare.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    found: list[Any] = module.compare(case, got)
-    return found
-
-
-def as_case(points: dict[str, Point], qs: list[float]) -> dict[str, Any]:
-    made = frontier(points)
-    return {
-        "strict_frontier": list(made.strict),
-        "pareto_frontier": list(made.pareto),
-        "strictly_dominated": list(made.strictly_dominated),
-        "pareto_dominated": list(made.pareto_dominated),
-        "dominated_by": {name: list(by) for name, by in made.dominated_by.items()},
-        "excluded": sorted(made.excluded),
-        "operating": {str(q): operating_point(points, q) for q in qs},
-    }
-
-
-def test_hand_worked_cases() -> None:
-    for case in shared("frontier_handworked.json"):
-        points = {name: (own["cost"], own["ufs"]) for name, own in case["input"]["points"].items()}
-        got: Any
-        try:
-            got = as_case(points, case["input"].get("q", []))
-        except InputError as error:
-            got = error
-        assert mismatches(case, got) == [], case["id"]
-
-
-def test_published_cases() -> None:
-    for case in shared("userproxybench.json"):
-        if "points" not in case["input"]:
-            continue
-        points = {name: tuple(own) for name, own in case["input"]["points"].items()}
-        if case["id"] == "up-frontier":
-            made = as_case(points, [])
-            got = {**made, "frontier": made["strict_frontier"]}
-        else:
-            name = operating_point(points, case["input"]["q"])
-            cost, ufs = points[name] if name else (None, None)
-            got = {"operating_point": name, "cost": cost, "ufs": ufs}
-        assert mismatches(case, got) == [], case["id"]
 
 
 def test_the_published_frontier() -> None:
