@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
+from calibrate.stats.labels import numbered, places_of
 
 FloatArray = NDArray[np.float64]
 MIN_CONVERSATIONS = 3
@@ -42,10 +43,8 @@ class Scales:
 
     def codes(self, annotator: ArrayLike) -> NDArray[np.int64]:
         """Return the place of each label among `annotators`; an unknown one is InvalidData."""
-        import pandas as pd
-
         labels = np.asarray(annotator)
-        places: NDArray[np.int64] = np.array(pd.Index(self.annotators).get_indexer(pd.Index(labels)), dtype=np.int64)
+        places = places_of(labels, self.annotators)
         if (places < 0).any():
             raise InvalidData(
                 f"annotator '{labels[places < 0][0]}' has no rating to be normalised by: fit the scales on all ratings."
@@ -169,9 +168,7 @@ def moments(
 
 def _number(labels: NDArray[np.generic]) -> tuple[NDArray[np.int64], NDArray[np.generic]]:
     """Return a number for each label, by first occurrence, and the distinct labels."""
-    import pandas as pd
-
-    codes, distinct = pd.factorize(labels)
+    codes, distinct = numbered(labels)
     if (codes < 0).any():
         raise InvalidData("every rating needs an annotator, got one with no annotator: drop it before normalising.")
-    return codes.astype(np.int64), np.asarray(distinct)
+    return codes, distinct

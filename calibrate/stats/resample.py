@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from annotate.errors import InvalidData
 from calibrate.estimate import Interval, Undefined
 from calibrate.stats.intervals import check_level
+from calibrate.stats.labels import numbered
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -59,14 +60,12 @@ def cluster_codes(cluster: ArrayLike) -> tuple[IntArray, int]:
     >>> codes.tolist(), clusters
     ([0, 1, 0], 2)
     """
-    import pandas as pd
-
-    codes, labels = pd.factorize(np.asarray(cluster))
+    codes, labels = numbered(cluster)
     if (codes < 0).any():
         raise InvalidData(
             "every row needs a cluster, got one that belongs to no cluster (its label is missing): drop it first."
         )
-    return codes.astype(np.int64), len(labels)
+    return codes, len(labels)
 
 
 def canonical_order(cluster: ArrayLike, *columns: ArrayLike) -> IntArray:

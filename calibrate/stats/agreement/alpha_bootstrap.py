@@ -14,6 +14,7 @@ from annotate.errors import InvalidData
 from calibrate.stats.agreement.distances import distances_of
 from calibrate.stats.agreement.pairable import Pairable
 from calibrate.stats.agreement.ratings import FloatArray, IntArray
+from calibrate.stats.labels import numbered
 from calibrate.stats.resample import Replicates, canonical_order
 
 _CELLS_AT_ONCE = 2_000_000
@@ -122,8 +123,6 @@ def _one_category(weights: FloatArray, category: IntArray) -> Any:
 
 def _labels(cluster: ArrayLike, units: int) -> IntArray:
     """Return a number for each unit's cluster, −1 where there is none."""
-    import pandas as pd
-
     labels: NDArray[Any]
     if isinstance(cluster, np.ndarray):
         labels = cluster
@@ -132,4 +131,4 @@ def _labels(cluster: ArrayLike, units: int) -> IntArray:
         labels[:] = list(cluster)  # type: ignore[arg-type]
     if labels.shape != (units,):
         raise InvalidData(f"cluster needs one label a unit, shape ({units},), got shape {labels.shape}: give one each.")
-    return pd.factorize(labels)[0].astype(np.int64)
+    return numbered(labels)[0]
