@@ -14,6 +14,7 @@ from grid import PROMISES, Cell, Promise, cells, monte_carlo_limits, promise_of,
 from simulated_audit import CRITERIA, AuditCell, allocate_rows, audit_weights, shares, simulate
 
 from calibrate.stats.planning.audit import plan_audit
+from calibrate.stats.rectify.pooling import pjm_limits
 
 ROOT = Path(__file__).resolve().parents[2]
 GRID = {cell.name: cell for cell in cells()}
@@ -118,6 +119,19 @@ def test_audits_of_all_trials_at_once_are_those_of_the_planner(total: int) -> No
     for judged, row in zip(made.judged.tolist(), rows.tolist(), strict=True):
         planned = plan_audit(total, judged, verdicts.tolist()).allocation.counts
         assert np.abs(np.array(planned) - row).max() <= 1  # ties of the remainder may go either way
+
+
+@pytest.mark.parametrize(
+    ("domains", "tasks", "coverage"), [(4, 75, 0.922), (2, 150, 0.944), (1, 300, 0.955), (4, 94, 0.935)]
+)
+def test_what_the_page_says_of_wilson_limits_put_together(domains: int, tasks: int, coverage: float) -> None:
+    """A census of episodes that are all judged pass: only the tasks are left open."""
+    kept = np.random.default_rng(5).binomial(tasks, 0.95, size=(40_000, domains))
+    sizes = np.full(domains, tasks)
+    _, low, high = pjm_limits(
+        sizes, sizes, kept, verdict=np.ones(domains, dtype=int), domain=np.arange(domains), target="tasks"
+    )
+    assert np.mean((low <= 0.95) & (high >= 0.95)) == pytest.approx(coverage, abs=0.005)
 
 
 # ------------------------------------------------------------------------------------------------------- the script
