@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.random import Generator
@@ -26,7 +26,7 @@ Level = Literal["instance", "intermediate", "system"]
 Scores = Literal["raw", "z"]
 Draws = dict[tuple[Level, Coefficient, Scores], Replicates]
 
-_BLOCK = 150_000  # entries of one (resample, row) array held at a time; more would leave the processor's cache
+_BLOCK = 150_000  # entries of one array held at a time; more would leave the processor's cache
 
 
 @dataclass(frozen=True)
@@ -80,18 +80,17 @@ def bootstrap(
     """
     weights = cluster_weights(len(rows.scales.annotators), resamples, rng)
     parts: dict[tuple[Level, Coefficient, Scores], list[FloatArray]] = {}
-    block = max(1, _BLOCK // max(1, len(rows.human)))
+    sums = {level: _person_sums(rows, level) for level in levels if level != "instance"}
+    widest = len(rows.human) if "instance" in levels else max(len(rows.scales.annotators), 1)
+    block = max(1, _BLOCK // max(1, widest))
     for start in range(0, resamples, block):
         drawn = weights[start : start + block]
-        row_weights = drawn[:, rows.person].astype(np.float64)
-        raw = np.broadcast_to(rows.human, row_weights.shape)
-        sides: dict[Scores, FloatArray] = {"raw": raw, "z": resampled_z(rows, drawn)}
         for level in levels:
-            humans, simulated, present = _resampled_units(rows, level, list(sides.values()), row_weights)
-            for scores, human in zip(sides, humans, strict=True):
-                for coefficient in coefficients:
-                    values = correlation_rows(coefficient, human, simulated, present)
-                    parts.setdefault((level, coefficient, scores), []).append(values)
+            sides = _instances(rows, drawn) if level == "instance" else _units(rows, sums[level], drawn)
+            for coefficient in coefficients:
+                for scores, human in (("raw", sides.raw), ("z", sides.z)):
+                    values = correlation_rows(coefficient, human, sides.simulated, sides.present)
+                    parts.setdefault((level, coefficient, scores), []).append(values)  # type: ignore[arg-type]
     return {key: Replicates.of(np.concatenate(values)) for key, values in parts.items()}
 
 
@@ -109,8 +108,23 @@ def resampled_z(rows: Rows, drawn: IntArray) -> FloatArray:
     """
     z = np.tile(rows.z, (len(drawn), 1))
     pooled = rows.scales.pooled[rows.person]
-    if not pooled.any():
-        return z
+    if pooled.any():
+        pool = _pool(rows, drawn)
+        z[:, pooled] = (rows.human[pooled] - pool.mean) * pool.inverse
+    return z
+
+
+class _Pool(NamedTuple):
+    """Mean and 1/spread of the scale that annotators with few ratings share, each of shape (resample, 1).
+
+    `inverse` is 0 where the pool does not vary: z is 0 there.
+    """
+
+    mean: FloatArray
+    inverse: FloatArray
+
+
+def _pool(rows: Rows, drawn: IntArray) -> _Pool:
     in_pool = rows.scales.pooled[rows.file_person]
     values = rows.file_human[in_pool]
     weights = drawn[:, rows.file_person[in_pool]].astype(np.float64)
@@ -122,25 +136,70 @@ def resampled_z(rows: Rows, drawn: IntArray) -> FloatArray:
     lowest = np.where(present, values, np.inf).min(axis=1, keepdims=True)
     highest = np.where(present, values, -np.inf).max(axis=1, keepdims=True)
     varies = highest > lowest
-    z[:, pooled] = np.where(varies, (rows.human[pooled] - mean) / np.where(varies, spread, 1.0), 0.0)
-    return z
+    return _Pool(mean, np.where(varies, 1.0 / np.where(varies, spread, 1.0), 0.0))
 
 
-def _resampled_units(
-    rows: Rows, level: Level, humans: Sequence[FloatArray], weights: FloatArray
-) -> tuple[list[FloatArray], FloatArray, FloatArray]:
-    """Return each human side, the simulated one and weights of a level's units, each of shape (resample, unit)."""
-    if level == "instance":
-        return list(humans), np.broadcast_to(rows.simulated, weights.shape), weights
+class _Sides(NamedTuple):
+    """Both human sides, the simulated one and the weights of a level's units, each of shape (resample, unit)."""
+
+    raw: FloatArray
+    z: FloatArray
+    simulated: FloatArray
+    present: FloatArray
+
+
+def _instances(rows: Rows, drawn: IntArray) -> _Sides:
+    weights = drawn[:, rows.person].astype(np.float64)
+    wide = weights.shape
+    raw, simulated = np.broadcast_to(rows.human, wide), np.broadcast_to(rows.simulated, wide)
+    return _Sides(raw, resampled_z(rows, drawn), simulated, weights)
+
+
+class _PersonSums(NamedTuple):
+    """What each person adds to each unit, shape (person, unit): a resample's sums are one product with its weights.
+
+    `own_z` holds z-scores on scales of persons' own; of ratings on the shared scale there are `pooled` many, and
+    `pooled_human` is their sum.
+    """
+
+    size: FloatArray
+    human: FloatArray
+    simulated: FloatArray
+    own_z: FloatArray
+    pooled: FloatArray
+    pooled_human: FloatArray
+
+
+def _person_sums(rows: Rows, level: Level) -> _PersonSums:
     units = rows.units(level)
-    order = np.argsort(units, kind="stable")
-    first = np.flatnonzero(np.diff(units[order], prepend=-1))  # where each unit begins
-    ordered = weights[:, order]
-    size = np.add.reduceat(ordered, first, axis=1)
+    shape = len(rows.scales.annotators), int(units.max(initial=-1)) + 1
+    place = rows.person * shape[1] + units
+    shared = rows.scales.pooled[rows.person].astype(np.float64)
+
+    def sums(side: FloatArray) -> FloatArray:
+        return np.bincount(place, weights=side, minlength=shape[0] * shape[1]).astype(np.float64).reshape(shape)
+
+    return _PersonSums(
+        size=sums(np.ones(len(units))),
+        human=sums(rows.human),
+        simulated=sums(rows.simulated),
+        own_z=sums(rows.z * (1.0 - shared)),
+        pooled=sums(shared),
+        pooled_human=sums(rows.human * shared),
+    )
+
+
+def _units(rows: Rows, sums: _PersonSums, drawn: IntArray) -> _Sides:
+    weights = drawn.astype(np.float64)
+    size = weights @ sums.size
     divisor = np.maximum(size, 1.0)
-
-    def mean(side: FloatArray) -> FloatArray:
-        return np.asarray(np.add.reduceat(ordered * side, first, axis=1) / divisor)
-
-    present: FloatArray = (size > 0).astype(np.float64)
-    return [mean(human[:, order]) for human in humans], mean(rows.simulated[order]), present
+    z = weights @ sums.own_z
+    if rows.scales.pooled.any():
+        pool = _pool(rows, drawn)
+        z += (weights @ sums.pooled_human - pool.mean * (weights @ sums.pooled)) * pool.inverse
+    return _Sides(
+        raw=weights @ sums.human / divisor,
+        z=z / divisor,
+        simulated=weights @ sums.simulated / divisor,
+        present=(size > 0).astype(np.float64),
+    )
