@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Interval, Undefined
+from calibrate.stats.checking import as_numbers
 from calibrate.stats.intervals import t_quantile
 from calibrate.stats.resample import cluster_codes
 
@@ -67,7 +68,7 @@ def cluster_mean(values: ArrayLike, *clusterings: ArrayLike) -> ClusterMean | Un
     >>> found.value, round(found.se**2, 6), found.df, found.design_effect
     (3.0, 2.4375, 2, 1.625)
     """
-    y = np.asarray(values, dtype=np.float64)
+    y = as_numbers(values, "values")
     if not 1 <= len(clusterings) <= 2:
         raise InvalidData(f"one or two clusterings are needed, got {len(clusterings)}: pass one label a row for each.")
     if not np.isfinite(y).all():

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Undefined
+from calibrate.stats.checking import as_numbers
 
 FloatArray = NDArray[np.float64]
 Coefficient = Literal["spearman", "pearson", "kendall"]
@@ -140,7 +141,7 @@ def complete_pairs(x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
     >>> [column.tolist() for column in complete_pairs([1, 2, None], [4, 5, 6])]
     [[1.0, 2.0], [4.0, 5.0]]
     """
-    left, right = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    left, right = (as_numbers(side, "values to correlate", ndim=None, largest=np.inf) for side in (x, y))
     if left.ndim != 1 or left.shape != right.shape:
         raise InvalidData(
             f"two columns of equal length are needed, got shapes {left.shape} and {right.shape}: pass one value a pair."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calibrate.stats.checking import as_numbers
 from calibrate.stats.correlation import MIN_PAIRS, RANK_DECIMALS, Coefficient
 
 FloatArray = NDArray[np.float64]
@@ -29,12 +30,12 @@ def correlation_rows(coefficient: Coefficient, x: ArrayLike, y: ArrayLike, weigh
     >>> correlation_rows("spearman", [1, 2, 3], [2, 1, 3], [[1, 1, 1], [2, 1, 0]]).round(6).tolist()
     [0.5, nan]
     """
-    w = np.asarray(weights, dtype=np.float64)
+    w = as_numbers(weights, "weights of resamples", ndim=2)
     drawn = w > 0
     sides = []
     defined = drawn.sum(axis=1) >= MIN_PAIRS
     for side in (x, y):
-        values = np.broadcast_to(np.asarray(side, dtype=np.float64), w.shape)
+        values = _broadcast(side, w)
         values = np.asarray(np.round(np.where(drawn, values, 0.0), RANK_DECIMALS), dtype=np.float64)
         defined &= _varies(values, drawn)
         sides.append(values)

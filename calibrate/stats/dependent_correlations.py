@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Interval, Undefined
+from calibrate.stats.checking import as_numbers, check_count, check_number
 from calibrate.stats.correlation import correlate
 from calibrate.stats.correlation_limits import fisher_limits
 from calibrate.stats.intervals import check_level, normal_quantile
@@ -362,7 +363,7 @@ def _impossible(names: str, values: tuple[float, ...]) -> str:
 
 def _complete_columns(*columns: ArrayLike) -> list[NDArray[np.float64]]:
     """Return the columns without the units that lack a value in any of them."""
-    arrays = [np.asarray(column, dtype=np.float64) for column in columns]
+    arrays = [as_numbers(column, "variables", ndim=None, largest=np.inf) for column in columns]
     shapes = [array.shape for array in arrays]
     if arrays[0].ndim != 1 or len(set(shapes)) > 1:
         raise InvalidData(f"all variables need one value a unit, got shapes {shapes}: pass columns of equal length.")

@@ -16,6 +16,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
+from calibrate.stats.checking import as_numbers, check_count, check_number
 from calibrate.stats.resample import canonical_order, cluster_codes
 
 FloatArray = NDArray[np.float64]
@@ -42,7 +43,7 @@ def permutation_p(observed: float, null: ArrayLike, *, tail: Tail = "two-sided")
     >>> permutation_p(2.0, [-3.0, 0.0, 1.0, 2.0], tail="greater")
     0.4
     """
-    values = np.asarray(null, dtype=np.float64)
+    values = as_numbers(null, "drawn values", ndim=None, largest=np.inf)
     if values.ndim != 1 or len(values) == 0:
         raise InvalidData(f"a permutation p needs at least one drawn value, got shape {values.shape}: draw some.")
     if not np.isfinite(observed):

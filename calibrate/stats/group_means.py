@@ -7,8 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from annotate.errors import InvalidData
 from calibrate.estimate import Undefined
+from calibrate.stats.checking import as_numbers
 from calibrate.stats.correlation import MIN_PAIRS, RANK_DECIMALS, Coefficient, correlate
+from calibrate.stats.labels import numbered
 
 FloatArray = NDArray[np.float64]
 
@@ -37,9 +40,10 @@ def group_means(groups: ArrayLike, x: ArrayLike, y: ArrayLike) -> GroupMeans:
     >>> found.groups.tolist(), found.x.tolist(), found.y.tolist(), found.dropped
     (['a'], [1.5], [5.0], 1)
     """
-    labels, codes = np.unique(np.asarray(groups), return_inverse=True)
+    sides = _columns(groups, x, y)
+    codes, labels = _grouped(groups)
     sums, counts = [], []
-    for side in (np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)):
+    for side in sides:
         present = ~np.isnan(side)
         counts.append(np.bincount(codes[present], minlength=len(labels)))
         sums.append(np.bincount(codes[present], weights=side[present], minlength=len(labels)))
@@ -93,8 +97,10 @@ def reliability_of_means(groups: ArrayLike, values: ArrayLike) -> Reliability | 
     >>> round(reliability_of_means(list("aabbcc"), [1, 3, 4, 6, 7, 9]).value, 6)
     0.888889
     """
-    y = np.asarray(values, dtype=np.float64)
-    codes = np.unique(np.asarray(groups), return_inverse=True)[1]
+    (y,) = _columns(groups, values)
+    if np.isnan(y).any():
+        raise InvalidData("a rating is missing (nan): drop it before the reliability of means is computed.")
+    codes, _ = _grouped(groups)
     n = np.bincount(codes)
     if len(n) < MIN_PAIRS:
         return Undefined("fewer than three groups")
@@ -113,3 +119,25 @@ def reliability_of_means(groups: ArrayLike, values: ArrayLike) -> Reliability | 
     df = np.where(own, n - 1, (n - 1).sum())
     var_e = float((2 * noise**2 / df).sum()) / len(n) ** 2
     return Reliability(1.0 - e / v, var_e / v**2 + e**2 * var_v / v**4, int((~own).sum()))
+
+
+def _grouped(groups: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.generic]]:
+    """Return a number for each row's group, and the groups in ascending order where they have one."""
+    codes, labels = numbered(groups)
+    if (codes < 0).any():
+        raise InvalidData("a row belongs to no group (its label is missing): name the group, or drop the row.")
+    if labels.dtype == object:
+        return codes, labels
+    order = np.argsort(labels, kind="stable")
+    return np.argsort(order, kind="stable")[codes], labels[order]
+
+
+def _columns(groups: ArrayLike, *columns: ArrayLike) -> list[FloatArray]:
+    """Return columns as numbers, one entry a row; nan is missing."""
+    held = [as_numbers(column, "values of groups") for column in columns]
+    lengths = [np.size(np.asarray(groups, dtype=object)), *(len(column) for column in held)]
+    if len(set(lengths)) > 1:
+        raise InvalidData(f"every row needs a group and its values, got lengths {lengths}: pass columns of one length.")
+    if any(np.isinf(column).any() for column in held):
+        raise InvalidData("values of groups must be finite, got an infinite one: mark it as missing (nan).")
+    return held

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
+from calibrate.stats.checking import as_labels, as_numbers, check_count
 from calibrate.stats.labels import numbered, places_of
 
 FloatArray = NDArray[np.float64]
@@ -87,8 +88,10 @@ def fit_scales(
     >>> found.mean.tolist(), found.spread.round(4).tolist(), found.pooled.tolist()
     ([2.0, 3.0, 3.0], [1.0, 1.7321, 1.7321], [False, True, True])
     """
-    values = np.asarray(rating, dtype=np.float64)
-    labels = np.asarray(annotator)
+    values = as_numbers(rating, "ratings")
+    labels = as_labels(annotator, "annotators")
+    check_count(ddof, "ddof", 0, 1)
+    check_count(min_conversations, "min_conversations", 0)
     if values.ndim != 1 or values.shape != labels.shape:
         raise InvalidData(
             f"one annotator a rating is needed, got shapes {labels.shape} and {values.shape}: pass columns "

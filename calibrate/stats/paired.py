@@ -181,7 +181,7 @@ def _whole(count: int, name: str) -> int:
 def _outcomes(column: ArrayLike, name: str) -> NDArray[np.float64]:
     try:
         values = np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidData(f"the {name} column must hold 1, 0 or missing ones: turn its labels into 1 and 0.") from None
     if values.ndim != 1:
         raise InvalidData(f"the {name} outcomes must be one column, got shape {values.shape}: pass one value a pair.")

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Estimate, Signature, Undefined, fork, signature_of
+from calibrate.stats.checking import as_numbers
 from calibrate.stats.exchange import (
     Tail,
     canonical_clusters,
@@ -245,7 +246,7 @@ def _result(
 
 
 def _finite(values: ArrayLike, name: str) -> FloatArray:
-    array = np.asarray(values, dtype=np.float64)
+    array = as_numbers(values, "values")
     if array.ndim != 1 or not np.isfinite(array).all():
         raise InvalidData(f"the {name} sample must be one column of finite numbers: drop missing values first.")
     return array
@@ -269,7 +270,7 @@ def _pairs(
     first: ArrayLike, second: ArrayLike, person: ArrayLike | None
 ) -> tuple[FloatArray, FloatArray, NDArray[Any]]:
     """Return the complete pairs and whose they are."""
-    one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    one, two = as_numbers(first, "values"), as_numbers(second, "values")
     who = np.arange(len(one)) if person is None else np.asarray(person)
     if one.ndim != 1 or one.shape != two.shape or who.shape != one.shape:
         raise InvalidData(

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Interval, Undefined
+from calibrate.stats.checking import as_numbers, check_count
 from calibrate.stats.intervals import check_level
 from calibrate.stats.labels import numbered
 
@@ -80,7 +81,7 @@ def canonical_order(cluster: ArrayLike, *columns: ArrayLike) -> IntArray:
     [1, 2, 0]
     """
     codes, clusters = cluster_codes(cluster)
-    held = np.column_stack([np.asarray(column, dtype=np.float64) for column in columns])
+    held = np.column_stack([as_numbers(column, "values", largest=np.inf) for column in columns])
     kinds = np.unique(held, axis=0, return_inverse=True)[1].reshape(-1) if len(held) else codes
     order = np.lexsort((kinds, codes))
     rows = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if clusters else []
@@ -232,7 +233,9 @@ def acceleration(left_out: ArrayLike) -> float | Undefined:
     >>> round(acceleration([1, 2, 3, 7]), 6)
     -0.069429
     """
-    values = np.asarray(left_out, dtype=np.float64)
+    values = as_numbers(left_out, "leave-one-out values")
+    if not np.isfinite(values).all():
+        raise InvalidData("leave-one-out values must be finite: leave out those that are undefined.")
     if len(values) < 2 or float(np.ptp(values)) <= 1e-12 * float(np.abs(values).max()):
         return Undefined("leaving out one unit never changes the value")
     d = values.mean() - values

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Interval, Undefined
+from calibrate.stats.checking import as_numbers
 from calibrate.stats.intervals import normal_quantile
 from calibrate.stats.resample import cluster_codes
 
@@ -80,7 +81,7 @@ def risk_difference(outcome: ArrayLike, exposed: ArrayLike, stratum: ArrayLike) 
     >>> found.value, found.n, found.strata
     (0.5, 8, 2)
     """
-    y, x = np.asarray(outcome, dtype=np.float64), np.asarray(exposed, dtype=np.float64)
+    y, x = as_numbers(outcome, "outcomes"), as_numbers(exposed, "exposed")
     codes, strata = cluster_codes(stratum)
     if not (len(y) == len(x) == len(codes)):
         raise InvalidData(

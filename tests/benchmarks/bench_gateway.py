@@ -115,16 +115,21 @@ async def bare(base: str, calls: int, at_once: int, label: str) -> tuple[float, 
 
     async def ask(number: int) -> object:
         return await litellm.acompletion(
-            model="openai/own", messages=[{"role": "user", "content": f"{label} {number} {TEXT}"}], api_base=base,
-            api_key="none", max_tokens=64, temperature=0.0, timeout=60, max_retries=0, num_retries=0,
+            model="openai/own",
+            messages=[{"role": "user", "content": f"{label} {number} {TEXT}"}],
+            api_base=base,
+            api_key="none",
+            max_tokens=64,
+            temperature=0.0,
+            timeout=60,
+            max_retries=0,
+            num_retries=0,
         )
 
     return await together(calls, at_once, ask)
 
 
-async def through_gateway(
-    gateway: Gateway, base: str, calls: int, at_once: int, label: str
-) -> tuple[float, float]:
+async def through_gateway(gateway: Gateway, base: str, calls: int, at_once: int, label: str) -> tuple[float, float]:
     """Time the gateway, every question a new one."""
     model = ModelConfig(
         model="openai/own", api_base=base, max_tokens=64, temperature=0.0, timeout_seconds=60, concurrency=at_once

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Signature, Undefined, fork, signature_of
+from calibrate.stats.checking import as_numbers, check_count
 from calibrate.stats.agreement.bootstrap_sums import (
     BY_CATEGORY,
     BY_RATER,
@@ -242,8 +243,7 @@ def _check(rated: Ratings, names: Sequence[str], resamples: int) -> None:
     unknown = [name for name in names if name not in SYMBOLS]
     if unknown:
         raise InvalidData(f"no coefficient is called {unknown[0]!r}: choose from {', '.join(SYMBOLS)}.")
-    if resamples < 1:
-        raise InvalidData(f"at least one resample is needed, got {resamples}: give more.")
+    check_count(resamples, "resamples")
     raters = len(np.unique(rated.rater))
     if TWO_RATERS & set(names) and raters != 2:
         raise InvalidData(f"cohen and scott are for two raters, got {raters}: ask for conger and fleiss.")
@@ -271,7 +271,7 @@ def _sampling_weights(ratings: Ratings, chosen: NDArray[np.bool_], unit_weights:
     """Return sampling weights of rated units, scaled to a mean of 1."""
     if unit_weights is None:
         return np.ones(int(chosen.sum()))
-    held = np.asarray(unit_weights, dtype=np.float64)
+    held = as_numbers(unit_weights, "unit_weights")
     if held.shape != (ratings.units,):
         raise InvalidData(f"unit_weights needs one entry a unit ({ratings.units}), got shape {held.shape}: add them.")
     own = held[chosen]

@@ -319,6 +319,7 @@ def t_limits(
     """
     from scipy.special import stdtr, stdtrit
 
+    check_level(level)
     if isinstance(value, Undefined):
         return NO_INTERVAL, None
     if se is None:

@@ -184,6 +184,7 @@ def _limits(squares: MeanSquares, values: dict[str, float | Undefined], level: f
     from scipy.special import fdtri
 
     found: Limits = {}
+    check_level(level)
     k, upper = squares.k, 0.5 + level / 2.0
     for form in ("1", "3"):
         test = _f_test(squares, form)

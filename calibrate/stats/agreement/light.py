@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Undefined
+from calibrate.stats.checking import check_number
 from calibrate.stats.agreement.coefficient import NO_INTERVAL, Coefficient
 from calibrate.stats.agreement.framework import Framework
 from calibrate.stats.agreement.paradox import paradox_remark
@@ -137,6 +138,7 @@ def all_agree(ratings: Ratings, tolerance: float = 0.0, *, confidence: float = 0
     if tolerance > 0.0 and ratings.scores is None:
         raise InvalidData(f"a tolerance of {tolerance:g} needs numeric categories: leave it out for labels.")
     raters = len(np.unique(ratings.rater))
+    check_number(tolerance, "a tolerance")
     complete = ratings.per_unit == raters
     n = int(complete.sum()) if raters >= 2 else 0
     value: float | Undefined = Undefined("fewer than two raters" if raters < 2 else "no unit was rated by everybody")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
+from calibrate.stats.checking import shown
 from calibrate.stats.agreement.ratings import FloatArray
 
 
@@ -33,7 +34,7 @@ def contingency_table(first: Sequence[Any], second: Sequence[Any], categories: S
         )
     place = {name: index for index, name in enumerate(categories)}
     if len(place) != len(categories):
-        raise InvalidData(f"categories must differ, got {tuple(categories)!r}: list each of them once.")
+        raise InvalidData(f"categories must differ, got {shown(tuple(categories))}: list each of them once.")
     table = np.zeros((len(place), len(place)))
     for mine, theirs in zip(first, second, strict=True):
         if _missing(mine) or _missing(theirs):
@@ -41,7 +42,7 @@ def contingency_table(first: Sequence[Any], second: Sequence[Any], categories: S
         for value in (mine, theirs):
             if value not in place:
                 raise InvalidData(
-                    f"value {value!r} is not among the categories {tuple(categories)!r}: correct it, or add it to them."
+                    f"value {shown(value)} is not among the categories {shown(tuple(categories))}: correct or add it."
                 )
         table[place[mine], place[theirs]] += 1.0
     return table
@@ -58,7 +59,7 @@ def as_table(table: ArrayLike) -> FloatArray:
     """
     try:
         held = np.asarray(table, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidData("a contingency table holds counts: give a square list of lists of numbers.") from None
     if held.ndim != 2 or held.shape[0] != held.shape[1] or not len(held):
         raise InvalidData(
@@ -67,7 +68,7 @@ def as_table(table: ArrayLike) -> FloatArray:
     wrong = _no_counts(held)
     if wrong.any():
         raise InvalidData(
-            f"a contingency table holds whole numbers from 0, got {held[wrong][0]:g}: correct it, or take sampling "
+            f"a contingency table holds whole numbers from 0 to 9e15, got {held[wrong][0]:g}: correct it, or take sampling "
             "weights to `bootstrap_coefficients`."
         )
     return held
@@ -84,7 +85,7 @@ def as_counts(counts: ArrayLike) -> FloatArray:
     """
     try:
         held = np.asarray(counts, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidData("counts must be numbers: give one row a unit and one column a category.") from None
     if held.ndim != 2 or not held.shape[1]:
         raise InvalidData(
@@ -92,15 +93,18 @@ def as_counts(counts: ArrayLike) -> FloatArray:
         )
     wrong = _no_counts(held)
     if wrong.any():
-        raise InvalidData(f"a count of ratings is a whole number from 0, got {held[wrong][0]:g}: correct it.")
+        raise InvalidData(f"a count of ratings is a whole number from 0 to 9e15, got {held[wrong][0]:g}: correct it.")
     return held
 
 
 def _no_counts(held: FloatArray) -> NDArray[np.bool_]:
-    """Return where an entry is no whole number from 0."""
-    wrong = ~np.isfinite(held) | (held < 0)
+    """Return where an entry is no whole number from 0 that is counted without rounding."""
+    wrong = ~(held <= MOST_COUNTED) | (held < 0)
     wrong[~wrong] |= held[~wrong] != np.round(held[~wrong])
     return wrong
+
+
+MOST_COUNTED = 2**53  # a larger number of units is no whole number any more
 
 
 def _missing(value: Any) -> bool:

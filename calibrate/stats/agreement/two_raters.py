@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Interval, Undefined
+from calibrate.stats.checking import as_numbers, shown
 from calibrate.stats.agreement.coefficient import NO_INTERVAL, Coefficient
 from calibrate.stats.agreement.framework import ROUNDING, Framework, chance_corrected
 from calibrate.stats.agreement.paradox import paradox_remark
@@ -190,7 +191,7 @@ def scores_of(categories: Sequence[Any]) -> FloatArray:
     ([1.0, 2.0, 4.0], [1.0, 2.0, 3.0])
     """
     if all(isinstance(name, int | float | np.number) for name in categories):
-        return np.asarray(categories, dtype=np.float64)
+        return as_numbers(categories, "categories", largest=np.inf)
     return np.arange(1.0, len(categories) + 1.0)
 
 
@@ -277,9 +278,9 @@ def _normal_p(z: float) -> float:
 
 def _scored(table: ArrayLike, scores: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
     held = as_table(table)
-    values = np.arange(1.0, len(held) + 1.0) if scores is None else np.asarray(scores, dtype=np.float64)
+    values = np.arange(1.0, len(held) + 1.0) if scores is None else as_numbers(scores, "scores", largest=np.inf)
     if values.shape != (len(held),):
-        raise InvalidData(f"scores need one value a category ({len(held)}), got {values.tolist()}: correct them.")
+        raise InvalidData(f"scores need one value a category ({len(held)}), got {shown(values.tolist())}: correct them.")
     return held, values
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
+from calibrate.stats.checking import as_numbers, shown
 from calibrate.stats.agreement.ratings import FloatArray, Ratings
 
 WeightName = Literal["identity", "linear", "quadratic", "ordinal"]
@@ -38,11 +39,11 @@ def weight_matrix(weights: Weights, scores: ArrayLike) -> FloatArray:
     >>> weight_matrix("ordinal", [1, 2, 3, 4])[0].round(3).tolist()
     [1.0, 0.833, 0.5, 0.0]
     """
-    x = np.asarray(scores, dtype=np.float64)
+    x = as_numbers(scores, "the scores of categories", ndim=None, largest=np.inf)
     if x.ndim != 1 or not len(x):
         raise InvalidData("at least one category must be declared: list the categories that could have been used.")
     if not np.isfinite(x).all() or len(np.unique(x)) != len(x):
-        raise InvalidData(f"the scores of categories must be finite and differ, got {x.tolist()}: correct them.")
+        raise InvalidData(f"the scores of categories must be finite and differ, got {shown(x.tolist())}: correct them.")
     if weights is None or isinstance(weights, str):
         return _named(str(weights or "identity"), x)
     return _checked(weights, len(x))
@@ -105,13 +106,14 @@ def _named(name: str, x: FloatArray) -> FloatArray:
 def _checked(matrix: ArrayLike, q: int) -> FloatArray:
     try:
         w = np.asarray(matrix, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidData(f"weights must be a name or a {q} × {q} matrix of numbers: correct them.") from None
     rule: NDArray[np.bool_] | bool
     if w.shape != (q, q):
         raise InvalidData(f"weights must have one row and column a category ({q}), got shape {w.shape}: correct them.")
+    if not np.isfinite(w).all():
+        raise InvalidData(f"agreement weights must be finite, got {w[~np.isfinite(w)][0]:g}: correct the matrix.")
     for rule, says in (
-        (np.isfinite(w), "finite"),
         ((w >= 0) & (w <= 1), "in 0..1 (of disagreement weights take 1 − d/max d)"),
         (np.abs(w - w.T) <= 1e-12, "symmetric"),
         ((w == 1.0) | ~np.eye(q, dtype=bool), "1 on the diagonal"),

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
+from calibrate.stats.checking import as_labels, as_numbers, check_count, shown
 
 FloatArray = NDArray[np.float64]
 
@@ -41,7 +42,7 @@ def proportional_allocation(
     >>> proportional_allocation(10, [60, 40]).counts
     (6, 4)
     """
-    return allocate(total, sizes, np.asarray(sizes, dtype=np.float64), minimum=minimum, caps=caps)
+    return allocate(total, sizes, as_numbers(sizes, "sizes"), minimum=minimum, caps=caps)
 
 
 def neyman_allocation(
@@ -63,9 +64,9 @@ def neyman_allocation(
     >>> neyman_allocation(90, [500, 500], [0.3, 0.6]).counts
     (30, 60)
     """
-    deviation = np.asarray(spreads, dtype=np.float64)
+    deviation = as_numbers(spreads, "spreads")
     if deviation.shape != (len(sizes),) or not (np.isfinite(deviation) & (deviation >= 0)).all():
-        raise InvalidData(f"spreads must be {len(sizes)} finite numbers from 0, got {list(spreads)!r}: one a stratum")
+        raise InvalidData(f"spreads must be {len(sizes)} finite numbers from 0, got {shown(list(spreads))}: one a stratum")
     if not (np.asarray(sizes) * deviation > 0).any():
         flat = proportional_allocation(total, sizes, minimum=minimum, caps=caps)
         return Allocation(flat.exact, flat.counts, "proportional")
@@ -83,7 +84,7 @@ def allocate(
     (2, 4, 4)
     """
     size = np.asarray(sizes)
-    weight = np.asarray(shares, dtype=np.float64)
+    weight = as_numbers(shares, "shares")
     upper = size if caps is None else np.minimum(size, np.asarray(caps))
     _check(total, size, weight, upper, minimum)
     lower = np.minimum(minimum, upper)
@@ -140,11 +141,11 @@ def _round(exact: FloatArray, total: int, size: NDArray[np.int64], upper: NDArra
 
 def _check(total: int, size: NDArray[np.int64], weight: FloatArray, upper: NDArray[np.int64], minimum: int) -> None:
     if size.ndim != 1 or len(size) == 0 or size.dtype.kind not in "iu" or (size < 0).any():
-        raise InvalidData(f"sizes must be whole numbers from 0, one a stratum, got {size.tolist()!r}: count the strata")
+        raise InvalidData(f"sizes must be whole numbers from 0, one a stratum, got {shown(size.tolist())}: count the strata")
     if weight.shape != size.shape or not (np.isfinite(weight) & (weight >= 0)).all() or not (weight > 0).any():
-        raise InvalidData(f"shares must be finite numbers from 0, not all 0, got {weight.tolist()!r}: one a stratum")
+        raise InvalidData(f"shares must be finite numbers from 0, not all 0, got {shown(weight.tolist())}: one a stratum")
     if upper.shape != size.shape or (upper < 0).any():
-        raise InvalidData(f"caps must be whole numbers from 0, one a stratum, got {upper.tolist()!r}: correct them")
+        raise InvalidData(f"caps must be whole numbers from 0, one a stratum, got {shown(upper.tolist())}: correct them")
     if total < 0 or total != int(total) or minimum < 0:
         raise InvalidData(
             f"total and minimum must be whole numbers from 0, got {total!r} and {minimum!r}: correct them"

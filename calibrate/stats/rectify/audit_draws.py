@@ -9,6 +9,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
+from calibrate.stats.checking import as_numbers, check_count
 from calibrate.stats.rectify.pooling import PooledVerdicts, Target, check_target, membership, pool_verdicts
 
 FloatArray = NDArray[np.float64]
@@ -72,7 +73,12 @@ def task_bootstrap(
     """
     from calibrate.stats.resample import cluster_codes
 
-    codes = np.atleast_2d(np.asarray(stratum))
+    codes = np.atleast_2d(as_numbers(stratum, "stratum codes", ndim=None))
+    if codes.ndim != 2 or (codes % 1 != 0).any():
+        raise InvalidData("stratum codes are whole numbers from -1, shape (proxy, episode): recode them")
+    codes = codes.astype(np.int64)
+    check_count(draws, "draws")
+    check_count(strata, "strata")
     tasks, count = cluster_codes(task)
     domains, _ = cluster_codes(domain)
     if codes.shape[1] != len(tasks) or len(tasks) != len(domains) or draws < 1:

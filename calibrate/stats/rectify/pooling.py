@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
+from calibrate.stats.checking import as_labels, as_numbers, shown
 from calibrate.stats.intervals import normal_quantile
 
 FloatArray = NDArray[np.float64]
@@ -148,7 +149,7 @@ def jeffreys_limits(share: ArrayLike, size: ArrayLike, level: float = 0.95) -> t
     from scipy.special import betaincinv
 
     check_target("finite", level)
-    p, n = np.broadcast_arrays(np.asarray(share, dtype=np.float64), np.asarray(size, dtype=np.float64))
+    p, n = _together(as_numbers(share, "shares", ndim=None), as_numbers(size, "sizes", ndim=None))
     low, high = p.copy(), p.copy()
     open_ = np.isfinite(n) & np.isfinite(p)
     a, b = p[open_] * n[open_] + 0.5, (1.0 - p[open_]) * n[open_] + 0.5
@@ -160,7 +161,7 @@ def jeffreys_limits(share: ArrayLike, size: ArrayLike, level: float = 0.95) -> t
 
 
 def _counts(judged: ArrayLike, audited: ArrayLike, passed: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
-    big, small, hits = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (judged, audited, passed)))
+    big, small, hits = _together(*(as_numbers(a, "counts", ndim=None) for a in (judged, audited, passed)))
     if big.ndim < 1 or big.shape[-1] == 0:
         raise InvalidData("counts need an axis of strata with at least one stratum: give arrays (…, stratum)")
     if (
@@ -171,6 +172,15 @@ def _counts(judged: ArrayLike, audited: ArrayLike, passed: ArrayLike) -> tuple[F
     return big, small, hits
 
 
+def _together(*arrays: FloatArray) -> tuple[FloatArray, ...]:
+    """Return arrays of one shape."""
+    try:
+        return tuple(np.broadcast_arrays(*arrays))
+    except ValueError:
+        shapes = ", ".join(str(array.shape) for array in arrays)
+        raise InvalidData(f"counts must be of one shape, got {shapes}: give one of each for every stratum") from None
+
+
 def membership(codes: ArrayLike, strata: int, what: str) -> FloatArray:
     """Return which group each stratum belongs to, shape (stratum, group), as 0 and 1, from codes from 0.
 
@@ -179,10 +189,10 @@ def membership(codes: ArrayLike, strata: int, what: str) -> FloatArray:
     >>> membership([1, 0, 1], 3, "verdict").tolist()
     [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
     """
-    given = np.asarray(codes)
+    given = as_labels(codes, f"{what} codes")
     if given.shape != (strata,) or given.dtype.kind not in "iub" or (given.astype(np.int64) < 0).any():
         raise InvalidData(
-            f"{what} codes must be {strata} whole numbers from 0, one a stratum, got {given!r}: recode them"
+            f"{what} codes must be {strata} whole numbers from 0, one a stratum, got {shown(given.tolist())}: recode them"
         )
     whole = given.astype(np.int64)
     return np.asarray(whole[:, None] == np.arange(int(whole.max()) + 1), dtype=np.float64)
@@ -192,28 +202,28 @@ def _domain_weights(weights: ArrayLike | None, per_domain: FloatArray) -> FloatA
     if weights is None:
         total = per_domain.sum(axis=-1, keepdims=True)
         return np.asarray(per_domain / np.where(total > 0, total, 1.0))
-    omega = np.asarray(weights, dtype=np.float64)
+    omega = as_numbers(weights, "domain weights", ndim=None)
     if (
         omega.shape[-1:] != per_domain.shape[-1:]
         or not (omega >= 0).all()
         or not np.allclose(omega.sum(-1), 1.0, 0, 1e-6)
     ):
         raise InvalidData(
-            f"domain weights must be {per_domain.shape[-1]} numbers from 0 that sum to 1, got {omega.tolist()!r}: "
+            f"domain weights must be {per_domain.shape[-1]} numbers from 0 that sum to 1, got {shown(omega.tolist())}: "
             "divide them by their sum"
         )
     return np.broadcast_to(omega, per_domain.shape)
 
 
 def _task_counts(tasks: ArrayLike, per_domain: FloatArray) -> FloatArray:
-    units = np.asarray(tasks, dtype=np.float64)
+    units = as_numbers(tasks, "tasks", ndim=None)
     if (
         units.shape[-1:] != per_domain.shape[-1:]
         or not ((units <= per_domain) & ((units > 0) | (per_domain == 0))).all()
     ):
         raise InvalidData(
-            f"tasks of a domain must be between 1 and its judged episodes, got {units.tolist()!r} tasks for "
-            f"{per_domain.tolist()!r} episodes: count the tasks again"
+            f"tasks of a domain must be between 1 and its judged episodes, got {shown(units.tolist())} tasks for "
+            f"{shown(per_domain.tolist())} episodes: count the tasks again"
         )
     return np.broadcast_to(units, per_domain.shape)
 
@@ -227,8 +237,7 @@ def check_target(target: str, level: float) -> None:
     """
     if target not in TARGETS:
         raise InvalidData(f"an audit's target must be one of {', '.join(TARGETS)}, got {target!r}: choose one of them")
-    if not 0 < level < 1:
-        raise InvalidData(f"a confidence level must lie between 0 and 1, got {level!r}: use 0.95")
+    check_level(level)
 
 
 def _wilson_reach(theta: FloatArray, units: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:

@@ -309,7 +309,7 @@ def _pair(human: ArrayLike, judge: ArrayLike) -> tuple[FloatArray, FloatArray]:
 def _finite(values: ArrayLike, what: str) -> FloatArray:
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidData(f"{what} must be one finite number a row, got text or ragged rows: convert them") from error
     if array.ndim != 1 or not np.isfinite(array).all():
         raise InvalidData(f"{what} must be one finite number a row: drop rows with missing values first")

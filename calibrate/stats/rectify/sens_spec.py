@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Estimate, Interval, Undefined
+from calibrate.stats.checking import as_labels, as_numbers
 from calibrate.stats.intervals import normal_quantile, t_quantile, wilson
 
 FloatArray = NDArray[np.float64]
@@ -193,7 +194,7 @@ def _ratio(
 
 
 def _binary(values: ArrayLike, side: str) -> BoolArray:
-    array = np.asarray(values)
+    array = as_labels(values, f"{side} verdicts")
     if array.ndim != 1 or array.dtype.kind not in "biuf" or not np.isin(array, (0, 1)).all():
         if array.size == 0:
             return np.zeros(0, dtype=bool)
@@ -204,7 +205,7 @@ def _binary(values: ArrayLike, side: str) -> BoolArray:
 def _weights(weights: ArrayLike | None, n: int) -> FloatArray:
     if weights is None:
         return np.ones(n)
-    w = np.asarray(weights, dtype=np.float64)
+    w = as_numbers(weights, "design weights")
     if w.shape != (n,) or not (np.isfinite(w) & (w > 0)).all():
         raise InvalidData(f"design weights must be {n} finite numbers above 0: drop rows that could not be drawn")
     return w / w.max() if n else w
@@ -222,5 +223,4 @@ def _codes(cluster: ArrayLike | None, n: int) -> NDArray[np.int64] | None:
 
 
 def _check_level(level: float) -> None:
-    if not 0 < level < 1:
-        raise InvalidData(f"a confidence level must lie between 0 and 1, got {level!r}: use 0.95")
+    check_level(level)

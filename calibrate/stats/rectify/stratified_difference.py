@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Interval, Undefined
+from calibrate.stats.checking import as_labels, as_numbers
 from calibrate.stats.intervals import normal_quantile, t_quantile
 from calibrate.stats.rectify.audited import PJM, AuditStratum, StratumArrays, Verdict, arrays_of, audited_ufs
 from calibrate.stats.rectify.pooling import TARGETS, Target, mover_limits, pool_verdicts
@@ -151,9 +152,9 @@ def _keys(f: FloatArray, where: Sequence[str], odd: NDArray[np.bool_]) -> list[t
 def _rows(
     judge: ArrayLike, human: ArrayLike, domain: Sequence[str] | None, flagged: ArrayLike | None
 ) -> tuple[FloatArray, FloatArray, Sequence[str], NDArray[np.bool_]]:
-    f, y = np.asarray(judge, dtype=np.float64), np.asarray(human, dtype=np.float64)
+    f, y = as_numbers(judge, "judge verdicts"), as_numbers(human, "human outcomes")
     where = ["all"] * len(f) if domain is None else domain
-    odd = np.zeros(len(f), dtype=bool) if flagged is None else np.asarray(flagged, dtype=bool)
+    odd = np.zeros(len(f), dtype=bool) if flagged is None else as_labels(flagged, "flags").astype(bool)
     if f.ndim != 1 or not f.shape == y.shape == odd.shape or len(where) != len(f):
         raise InvalidData(
             "every row needs a verdict, a human outcome (nan where not audited) and a domain: fill them up"

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Interval, Undefined
+from calibrate.stats.checking import as_numbers, shown
 from calibrate.stats.intervals import normal_quantile, t_quantile
 from calibrate.stats.rectify.rectified import Rectified
 
@@ -145,7 +146,7 @@ def strata_of(values: ArrayLike, stratum: Sequence[Hashable], sizes: Mapping[Has
     >>> strata_of([1, 0, 1], ["a", "a", "b"], {"a": 9, "b": 1})[0]
     Stratum(name='a', size=9, drawn=2, mean=0.5, variance=0.5)
     """
-    y = np.asarray(values, dtype=np.float64)
+    y = as_numbers(values, "values")
     if y.ndim != 1 or len(y) != len(stratum) or not np.isfinite(y).all():
         raise InvalidData(
             f"every unit needs a finite value and a stratum, got {y.shape} and {len(stratum)}: drop others"
@@ -233,9 +234,9 @@ def two_draw_inclusion(chances: ArrayLike) -> tuple[FloatArray, FloatArray]:
     >>> inclusion.round(4).tolist(), joint[0, 1].round(4).item()
     ([0.19, 0.3705, 0.5393, 0.9002], 0.0173)
     """
-    psi = np.asarray(chances, dtype=np.float64)
+    psi = as_numbers(chances, "chances")
     if psi.ndim != 1 or len(psi) < 2 or not ((psi > 0) & (psi < 1)).all() or abs(psi.sum() - 1) > 1e-9:
-        raise InvalidData(f"chances must lie between 0 and 1 and sum to 1, got {psi.tolist()!r}: divide by their sum")
+        raise InvalidData(f"chances must lie between 0 and 1 and sum to 1, got {shown(psi.tolist())}: divide by their sum")
     one = np.outer(psi / (1 - psi), psi)
     joint = one + one.T
     np.fill_diagonal(joint, 0.0)
@@ -265,7 +266,7 @@ def hajek_mean(values: ArrayLike, weights: ArrayLike) -> HajekMean | Undefined:
     >>> hajek_mean([1, 0, 1, 1, 0, 1], [2, 4, 4, 10, 10, 10]).value
     0.65
     """
-    y, w = np.asarray(values, dtype=np.float64), np.asarray(weights, dtype=np.float64)
+    y, w = as_numbers(values, "values"), as_numbers(weights, "weights")
     if y.ndim != 1 or y.shape != w.shape or not np.isfinite(y).all() or not (np.isfinite(w) & (w > 0)).all():
         raise InvalidData(
             "every drawn unit needs a finite value and a weight above 0: drop units that could not be drawn"
@@ -280,7 +281,7 @@ def hajek_mean(values: ArrayLike, weights: ArrayLike) -> HajekMean | Undefined:
 
 
 def _drawn(values: ArrayLike, inclusion: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    y, pi = np.asarray(values, dtype=np.float64), np.asarray(inclusion, dtype=np.float64)
+    y, pi = as_numbers(values, "values"), as_numbers(inclusion, "inclusion probabilities")
     if y.ndim != 1 or y.shape != pi.shape or not np.isfinite(y).all() or not ((pi > 0) & (pi <= 1)).all():
         raise InvalidData(
             "every unit needs a finite value and an inclusion probability above 0, at most 1: correct them"
@@ -289,7 +290,7 @@ def _drawn(values: ArrayLike, inclusion: ArrayLike) -> tuple[FloatArray, FloatAr
 
 
 def _joint(joint: ArrayLike, pi: FloatArray, *, positive: bool = True) -> FloatArray:
-    both = np.asarray(joint, dtype=np.float64)
+    both = as_numbers(joint, "joint probabilities", ndim=2)
     n = len(pi)
     if both.shape != (n, n):
         raise InvalidData(f"joint probabilities need the shape {(n, n)}, got {both.shape}: one row a unit")

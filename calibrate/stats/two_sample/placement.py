@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Estimate, Interval, Undefined
+from calibrate.stats.checking import as_numbers, check_count, check_number
 from calibrate.stats.intervals import normal_quantile, t_quantile
 from calibrate.stats.two_sample.distances import MIN_PERSONS, U_STATISTICS, DistanceName, Measure, measure
 from calibrate.stats.two_sample.samples import FloatArray, TwoSample, labels_without_each_person, observed_labels
@@ -97,7 +98,7 @@ def placement(
     >>> print(placement(0.3, 0.1, 0.2, [0.04, 0.02, 0.05], n=100).format("R"))
     R undefined (ceiling − floor: the denominator 0.1 is only 1.9 standard errors from 0, at least 4 are needed) n = 100
     """
-    given = np.asarray(covariance, dtype=np.float64)
+    given = as_numbers(covariance, "a covariance", ndim=None)
     if given.ndim == 1 and (given < 0).any():
         raise InvalidData(f"a standard error is at least 0, got {float(given.min())}: give standard errors.")
     matrix = _covariance(np.diag(given**2) if given.ndim == 1 else given, 3)
@@ -199,7 +200,7 @@ def distance_placement(twins: TwoSample, control: TwoSample, name: DistanceName,
 
 
 def _covariance(given: ArrayLike, size: int) -> FloatArray:
-    matrix = np.asarray(given, dtype=np.float64)
+    matrix = as_numbers(given, "a covariance", ndim=None)
     if matrix.shape != (size, size):
         raise InvalidData(f"a covariance of {size} figures has shape ({size}, {size}), got {matrix.shape}: give one.")
     if not np.isfinite(matrix).all() or not np.allclose(matrix, matrix.T):

@@ -254,7 +254,7 @@ def _matrix(values: ArrayLike, side: str) -> FloatArray:
     """Return finite values, shape (row, feature)."""
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidData(
             f"{side}: values must be numbers, as many in each row: convert or drop what is none first."
         ) from None
