@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from annotate.errors import UserCalError
+    from annotate.errors import InvalidData, UserCalError
     from annotate.export import export_study
     from annotate.frames import read_frames
     from annotate.imports import import_paths
@@ -35,6 +35,7 @@ __all__ = [
     "Conversation",
     "Estimate",
     "Gateway",
+    "InvalidData",
     "Item",
     "Participant",
     "Profile",
@@ -60,6 +61,7 @@ _HOMES = {
     "Conversation": "annotate.schema",
     "Estimate": "calibrate.estimate",
     "Gateway": "simulate.llm.gateway",
+    "InvalidData": "annotate.errors",
     "Item": "annotate.schema",
     "Participant": "annotate.schema",
     "Profile": "annotate.schema",
@@ -93,4 +95,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

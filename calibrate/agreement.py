@@ -82,7 +82,7 @@ class GroupAgreement:
     remark: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Agreement:
     """What raters agree on, on one scale.
 
@@ -107,6 +107,9 @@ class Agreement:
     cluster: str
     notes: Sequence[str] = field(default_factory=tuple)
 
+    def __repr__(self) -> str:
+        return f"<Agreement on {self.scale!r}: {self.sentence}>"
+
     def __str__(self) -> str:
         from calibrate.report.agreement.terminal import lines
 
@@ -122,11 +125,12 @@ def agreement(
     value: str | None = None,
     kind: str | None = None,
     raters: Sequence[str] = (),
+    models: Sequence[str] = (),
     by: str | None = None,
     cluster: str | None = None,
     categories: Sequence[Any] | None = None,
-    missing: Iterable[Hashable] = (),
-    not_applicable: Iterable[Hashable] = (),
+    missing: Iterable[Hashable] | str = (),
+    not_applicable: Iterable[Hashable] | str = (),
     state: str | None = None,
     of_kind: Kind = "both",
     scale: str = "ratings",
@@ -148,12 +152,14 @@ def agreement(
         level: of measurement: nominal, ordinal, interval or ratio. Always given: no coefficient can guess it.
         unit, rater, value, kind: names of columns; where not given they are found by their usual names. `kind` says of
             each rater whether it is one of people or of models.
-        raters: only these, of a wide table these columns.
+        raters: only these, of a wide table these columns. A column that nobody named and that holds other values than
+            the rest is refused.
+        models: which of the raters are models; all others are people. Without it a column `kind` says so, if any.
         by: a column whose values make groups of units; each gets its own coefficients.
         cluster: a column that says which units depend on each other (a person's conversations); whole clusters are
             resampled. Each unit for itself where it is not given.
         categories: all that could have been used, lowest first; those that occur where not given.
-        missing, not_applicable: values that mean "no rating" and "does not apply".
+        missing, not_applicable: values that mean "no rating" and "does not apply"; one that never occurs is refused.
         state: a column that says `not_applicable` where the value is empty for that reason.
         of_kind: only people, only models, or both.
         scale: a name for what was rated.
@@ -164,12 +170,24 @@ def agreement(
             there are not two raters.
     """
     from calibrate.agreeing.answering import answered
-    from calibrate.agreeing.table import Naming, read_frame
+    from calibrate.agreeing.naming import Naming
+    from calibrate.agreeing.table import read_frame
 
-    naming = Naming(unit, rater, value, kind, by, cluster, tuple(raters))
+    naming = Naming(unit, rater, value, kind, by, cluster, _several(raters), _several(models))
     table = read_frame(
-        frame, naming, level=level, categories=categories, missing=missing, not_applicable=not_applicable, state=state
+        frame,
+        naming,
+        level=level,
+        categories=categories,
+        missing=_several(missing),
+        not_applicable=_several(not_applicable),
+        state=state,
     )
     return answered(
         table, scale=scale, of_kind=of_kind, seed=seed, resamples=resamples, confidence=confidence, notes=notes
     )
+
+
+def _several(values: Iterable[Any] | str) -> tuple[Any, ...]:
+    """Return values as a tuple; a text is one value, not its letters."""
+    return (values,) if isinstance(values, str) else tuple(values)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from annotate.errors import InputError
+from annotate.study import Study
 from annotate.tau_commands import parse_names
 from apps.cli.options import answer, json_option, labelled, open_study, row, shown_path, study_options
 from calibrate.estimate import Undefined
@@ -46,6 +47,9 @@ Examples:
 @click.option("--rater", metavar="COLUMN", help="Who rated, where a row is one rating (else rater, annotator, …).")
 @click.option("--value", metavar="COLUMN", help="The rating, where a row is one rating (else value, rating, label, …).")
 @click.option("--raters", metavar="A,B,C", help="Only these raters; of a table with a column each, these columns.")
+@click.option(
+    "--models", metavar="A,B", help="Which raters of a file are models (else a column 'kind' says it, if any)."
+)
 @click.option("--kind", type=click.Choice(KINDS), default="both", show_default=True, help="Whose ratings count.")
 @click.option(
     "--by", metavar="COLUMN", help="Agreement in each group as well: a column, or a tag of the study's items."
@@ -58,7 +62,9 @@ Examples:
     "--missing", multiple=True, metavar="VALUE", help="A value that means: no rating (blank cells always do)."
 )
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of the resampling (else [report] seed, or 0).")
-@click.option("--resamples", type=click.IntRange(100, 100_000), metavar="N", help="Resamples (else 1,000).")
+@click.option(
+    "--resamples", type=click.IntRange(100, 100_000), metavar="N", help="Resamples (else [report] resamples, or 1,000)."
+)
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="DIR", help="Write HTML, Markdown, CSV, LaTeX and JSON there."
 )
@@ -75,6 +81,7 @@ def command(path: Path | None, folder: Path | None, store: str | None, as_json: 
         **{
             **given,
             "raters": tuple(parse_names(given["raters"] or "")),
+            "models": tuple(parse_names(given["models"] or "")),
             "categories": tuple(parse_names(given["categories"] or "")) or None,
         }
     )
@@ -93,6 +100,7 @@ class Asked:
     rater: str | None
     value: str | None
     raters: tuple[str, ...]
+    models: tuple[str, ...]
     kind: str
     by: str | None
     cluster: str | None
@@ -138,6 +146,7 @@ def _from_file(path: Path, asked: Asked) -> tuple[list[Agreement], list[str]]:
         rater=asked.rater,
         value=asked.value,
         raters=asked.raters,
+        models=asked.models,
         by=asked.by,
         cluster=asked.cluster,
         categories=asked.categories,
@@ -154,17 +163,26 @@ def _from_file(path: Path, asked: Asked) -> tuple[list[Agreement], list[str]]:
 def _from_study(folder: Path | None, store: str | None, asked: Asked) -> tuple[list[Agreement], list[str]]:
     from annotate.rating_rows import read_rating_rows
 
-    for option, value in (("--unit", asked.unit), ("--rater", asked.rater), ("--value", asked.value)):
-        if value is not None:
-            raise InputError(f"{option} names a column of a file; a study knows it. Leave it out, or give FILE.")
+    only_files = (
+        ("--unit", asked.unit),
+        ("--rater", asked.rater),
+        ("--value", asked.value),
+        ("--models", asked.models),
+    )
+    for option, value in only_files:
+        if value:
+            raise InputError(f"{option} is for a file; a study knows it. Leave it out, or give FILE.")
+    if folder is None and Study.find(Path.cwd(), store) is None:
+        raise InputError("There is no FILE and no study here: give a table of ratings, or go to a study (--study DIR).")
     study = open_study(folder, store)
     with study.open_store(create=False) as opened:
         by_scale = read_rating_rows(opened, asked.scales or None)
     seed = study.config.report.seed if asked.seed is None else asked.seed
+    resamples = asked.resamples or study.config.report.resamples
     found: list[Agreement] = []
     left_out: list[str] = []
     for name, rated in by_scale.items():
-        made = _of_scale(rated, asked, seed)
+        made = _of_scale(rated, asked, seed, resamples)
         if isinstance(made, Undefined):
             left_out.append(f"{name}: {made.reason}")
         else:
@@ -174,9 +192,8 @@ def _from_study(folder: Path | None, store: str | None, asked: Asked) -> tuple[l
     return found, left_out
 
 
-def _of_scale(rated: ScaleRatings, asked: Asked, seed: int) -> Agreement | Undefined:
+def _of_scale(rated: ScaleRatings, asked: Asked, seed: int, resamples: int) -> Agreement | Undefined:
     from calibrate.agreeing.scales import scale_agreement, within
-    from calibrate.agreement import RESAMPLES
 
     frame = rated.frame
     if len(frame):
@@ -196,7 +213,7 @@ def _of_scale(rated: ScaleRatings, asked: Asked, seed: int) -> Agreement | Undef
         missing=asked.missing,
         not_applicable=asked.not_applicable,
         seed=seed,
-        resamples=asked.resamples or RESAMPLES,
+        resamples=resamples,
     )
 
 
@@ -212,6 +229,8 @@ def _print(asked: Asked, found: Sequence[Agreement], left_out: list[str], path: 
     if left_out:
         shown += labelled("left out", left_out, _WIDTH, 12)
     written: dict[str, Path] = {}
+    if asked.out is not None and asked.out.exists() and not asked.out.is_dir():
+        raise InputError(f"{asked.out}: is a file. Give a folder with --out.")
     if asked.out is not None and found:
         written = write(found, asked.out)
         shown.append(row("wrote", "  ".join(shown_path(place) for place in written.values())))

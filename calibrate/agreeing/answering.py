@@ -18,7 +18,7 @@ from calibrate.agreeing.coefficients import (
     with_weights,
 )
 from calibrate.agreeing.disagreeing import MAX_PAIRS, CommonPair, common_pairs, confusions, marginals, split_units
-from calibrate.agreeing.saying import answer_of, notes_of
+from calibrate.agreeing.saying import answer_of, difference_words, notes_of
 from calibrate.agreeing.table import RatedTable
 from calibrate.agreement import MIXED, Agreement, GroupAgreement, Kind, PairAgreement
 from calibrate.metric import MIN_CLUSTERS, Metric, average, estimate
@@ -27,6 +27,7 @@ from calibrate.stats.agreement.bootstrap import bootstrap_coefficients
 from calibrate.stats.agreement.ratings import Ratings, ratings_from_long
 
 PAIR_RAW = Metric("raw_agreement", "proportion", average, symbol="raw")
+DIFFERENCE = Metric("model minus person", "mean", average)
 PAIR_RESAMPLES = 1000
 
 
@@ -51,7 +52,7 @@ def answered(
             f"{'' if of_kind == 'both' else f' among {of_kind}'}: add another rater's ratings."
         )
     cluster = None if table.cluster_of == "unit" else table.cluster
-    overall = group_agreement("all", ratings, cluster, settings, missing=table.missing)
+    overall = group_agreement("all", ratings, cluster, settings, missing=table.missing(ratings))
     groups = _groups(table, cluster, settings)
     kinds = _kinds(table, cluster, settings)
     pairs, unsearched = common_pairs(ratings)
@@ -70,7 +71,12 @@ def answered(
         confusions=confusions(table, pairs),
         split=split_units(table),
         cluster=table.cluster_of,
-        notes=(*notes, *table.notes, *notes_of(table, overall, len(pairs), unsearched)),
+        notes=(
+            *notes,
+            *table.notes,
+            *_differences(table, cluster, settings),
+            *notes_of(table, overall, len(pairs), unsearched),
+        ),
     )
 
 
@@ -97,9 +103,8 @@ def _groups(table: RatedTable, cluster: NDArray[np.object_] | None, settings: Se
     for label in sorted(set(table.group)):
         chosen = np.asarray(table.group == label, dtype=bool)
         part = table.ratings.of_units(chosen)
-        missing = int(table.missing_by_unit[chosen].sum())
         own = None if cluster is None else cluster[chosen]
-        found.append(group_agreement(str(label), part, own, settings, missing=missing))
+        found.append(group_agreement(str(label), part, own, settings, missing=table.missing(part, chosen)))
     return found
 
 
@@ -112,13 +117,29 @@ def _kinds(table: RatedTable, cluster: NDArray[np.object_] | None, settings: Set
     for kind in ("people", "models"):
         part = table.ratings.of_raters(np.flatnonzero(kinds == kind).tolist())
         if (part.per_unit > 1).any():
-            found.append(group_agreement(kind, part, cluster, settings, missing=0))
+            missing = table.missing(part) if table.crossed else 0
+            found.append(group_agreement(kind, part, cluster, settings, missing=missing))
     mixed, unit = _mixed_pairs(table.ratings, kinds == "people", kinds == "models")
     if mixed.n:
         own = (table.unit_names if cluster is None else cluster)[unit]
         named = settings if cluster is not None else replace(settings, cluster_of="unit")
         found.append(group_agreement(MIXED, mixed, own, named, missing=0))
     return found
+
+
+def _differences(table: RatedTable, cluster: NDArray[np.object_] | None, settings: Settings) -> list[str]:
+    """Return how much higher models rate than people on the same units, in words; nothing where there is no telling."""
+    ratings = table.ratings
+    kinds = np.array(table.rater_kinds, dtype=object)
+    numeric = all(isinstance(name, int | float) for name in ratings.categories)
+    if ratings.level == "nominal" or not numeric or not {"people", "models"} <= set(kinds):
+        return []
+    mixed, unit = _mixed_pairs(ratings, kinds == "people", kinds == "models")
+    if not mixed.n or mixed.scores is None:
+        return []
+    value = mixed.scores[mixed.code].reshape(-1, 2)
+    owner = (table.unit_names if cluster is None else cluster)[unit]
+    return [difference_words(estimate(DIFFERENCE, value[:, 1] - value[:, 0], cluster=owner, level=settings.confidence))]
 
 
 def _mixed_pairs(

@@ -77,31 +77,56 @@ def confusions(table: RatedTable, pairs: list[CommonPair]) -> list[Confusion]:
 
 
 def unit_disagreement(ratings: Ratings) -> NDArray[np.float64]:
-    """Return each unit's mean distance between its ratings, shape (unit,); nan where it has fewer than two.
+    """Return each unit's disagreement, shape (unit,): 0 = all alike, 1 = as unlike as so many can be, nan = no pair.
 
-    Nominal: the share of pairs that differ. Other levels: the mean of |a − b| over pairs, as a share of the scale's
-    range.
+    Nominal: the share of pairs that differ. Other levels: the mean of |a − b| over pairs. Each is divided by the most
+    that a unit with as many ratings can show, so that two ratings do not always look worse than four.
     """
     size = ratings.per_unit.astype(np.float64)
-    pairs = np.where(size > 1, size * (size - 1) / 2.0, np.nan)
     if ratings.level == "nominal" or ratings.scores is None:
-        order = np.lexsort((ratings.code, ratings.unit))
-        unit, code = ratings.unit[order], ratings.code[order]
-        starts = np.ones(len(unit), dtype=bool)
-        starts[1:] = (np.diff(unit) != 0) | (np.diff(code) != 0)
-        first = np.flatnonzero(starts)
-        same = np.diff(np.append(first, len(unit))).astype(np.float64)
-        equal = np.bincount(unit[first], weights=same * (same - 1) / 2.0, minlength=ratings.units)
-        return np.asarray(1.0 - equal / pairs)
+        apart, most = _differing(ratings), _most_differing(size, len(ratings.categories))
+    else:
+        apart, most = _distances(ratings), _most_distance(size) * (np.ptp(ratings.scores) if ratings.n else 0.0)
+    return np.where(size > 1, np.divide(apart, most, out=np.zeros(ratings.units), where=most > 0), np.nan)
+
+
+def _differing(ratings: Ratings) -> NDArray[np.float64]:
+    """Return how many pairs of each unit's ratings differ."""
+    size = ratings.per_unit.astype(np.float64)
+    order = np.lexsort((ratings.code, ratings.unit))
+    unit, code = ratings.unit[order], ratings.code[order]
+    starts = np.ones(len(unit), dtype=bool)
+    starts[1:] = (np.diff(unit) != 0) | (np.diff(code) != 0)
+    first = np.flatnonzero(starts)
+    same = np.diff(np.append(first, len(unit))).astype(np.float64)
+    equal = np.bincount(unit[first], weights=same * (same - 1) / 2.0, minlength=ratings.units)
+    return np.asarray(size * (size - 1) / 2.0 - equal)
+
+
+def _most_differing(size: NDArray[np.float64], categories: int) -> NDArray[np.float64]:
+    """Return how many pairs differ at most among ratings that are spread evenly over the categories."""
+    q = float(max(categories, 1))
+    each, more = np.divmod(size, q)
+    equal = more * (each + 1) * each / 2.0 + (q - more) * each * (each - 1) / 2.0
+    return np.asarray(size * (size - 1) / 2.0 - equal)
+
+
+def _distances(ratings: Ratings) -> NDArray[np.float64]:
+    """Return the sum of |a − b| over pairs of each unit's ratings."""
+    assert ratings.scores is not None
+    size = ratings.per_unit.astype(np.float64)
     value = ratings.scores[ratings.code]
-    spread = float(np.ptp(ratings.scores)) if len(ratings.scores) else 0.0
     order = np.lexsort((value, ratings.unit))
     unit, value = ratings.unit[order], value[order]
-    begin = np.cumsum(ratings.per_unit) - ratings.per_unit
-    place = np.arange(len(unit)) - begin[unit]
+    place = np.arange(len(unit)) - (np.cumsum(ratings.per_unit) - ratings.per_unit)[unit]
     weight = 2.0 * place - size[unit] + 1.0
-    total = np.bincount(unit, weights=weight * value, minlength=ratings.units)
-    return np.asarray(total / pairs / spread if spread > 0 else np.where(size > 1, 0.0, np.nan))
+    return np.asarray(np.bincount(unit, weights=weight * value, minlength=ratings.units), dtype=np.float64)
+
+
+def _most_distance(size: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sum over pairs where half of the ratings stand at either end of a scale of length 1."""
+    half = np.floor(size / 2.0)
+    return np.asarray(half * (size - half))
 
 
 def split_units(table: RatedTable) -> list[SplitUnit]:
@@ -125,11 +150,12 @@ def marginals(table: RatedTable) -> list[Marginal]:
     """Return how each rater used the scale, those with the most ratings first."""
     ratings = table.ratings
     q = len(ratings.categories)
+    numeric = all(isinstance(name, int | float) for name in ratings.categories)
     counts = np.bincount(ratings.rater, minlength=ratings.raters)
     na = np.bincount(ratings.na_rater, minlength=ratings.raters)
     sums = (
         np.bincount(ratings.rater, weights=ratings.scores[ratings.code], minlength=ratings.raters)
-        if ratings.scores is not None and ratings.level in ("interval", "ratio", "ordinal")
+        if ratings.scores is not None and ratings.level != "nominal" and numeric
         else None
     )
     by_category = (
@@ -145,6 +171,6 @@ def marginals(table: RatedTable) -> list[Marginal]:
             if by_category is not None and n
             else {}
         )
-        mean = float(sums[rater] / n) if sums is not None and n and ratings.level != "ordinal" else None
+        mean = float(sums[rater] / n) if sums is not None and n else None
         found.append(Marginal(table.rater_names[rater], table.rater_kinds[rater], n, int(na[rater]), shares, mean))
     return found

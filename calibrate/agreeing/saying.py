@@ -35,13 +35,35 @@ def sentence_of(group: GroupAgreement, level: Level, who: str, of: str = " of pa
     raw, alpha = group.estimates["raw_agreement"], group.estimates[f"alpha_{level}"]
     if raw.value is None:
         return f"No two raters rated the same unit, so there is no agreement to measure ({raw.reason})."
-    said = f"{who} agree on {_percent(raw)}{of}"
+    verb = "agree on" if level == "nominal" else "give the same rating in"
+    said = f"{who} {verb} {_percent(raw)}{of}"
     if alpha.value is None:
         return f"{said}; α has no value: {alpha.reason}."
     figure = f"α = {_signed(alpha.value)}{_limits(alpha)}"
     if group.remark is not None:
-        return f"{said}. Beyond chance {figure}, but nearly all ratings are alike, so α says little here."
+        return f"{said}. Beyond chance {figure}, which says little here: {_commonest(group)}."
     return f"{said}; beyond chance {figure}: {_worth(alpha)}."
+
+
+def _commonest(group: GroupAgreement) -> str:
+    """Return which share of the ratings makes α low whatever the raters do."""
+    category, share = max(group.marginals.items(), key=lambda entry: entry[1])
+    return f"{100 * share:.0f} % of all ratings are {category!r}; read AC1 and PABAK beside it"
+
+
+def difference_words(difference: Estimate) -> str:
+    """Return how models differ from people on the same units, in points of the scale."""
+    if difference.value is None:
+        return f"how models differ from people cannot be told: {difference.reason}"
+    side = "higher" if difference.value >= 0 else "lower"
+    if difference.low is None or difference.high is None:
+        limits = f"[no interval: {difference.interval_reason}]"
+    else:
+        low, high = sorted((abs(difference.low), abs(difference.high)))
+        crosses = difference.low < 0 < difference.high
+        limits = f"[{_signed(difference.low)}, {_signed(difference.high)}]" if crosses else f"[{low:.2f}, {high:.2f}]"
+    points = f"{abs(difference.value):.2f} points {side}"
+    return f"models rate {points} than people on the same units {limits}, n = {difference.n:,} pairs"
 
 
 def _worth(alpha: Estimate) -> str:
@@ -66,7 +88,7 @@ def notes_of(table: RatedTable, overall: GroupAgreement, pairs: int, unsearched:
     if not table.ratings.declared and table.ratings.level in ("nominal", "ordinal"):
         yield (
             "the categories are those that occur; AC1, AC2, Brennan–Prediger and PABAK depend on all that could have "
-            "been used: declare them (categories)"
+            "been used: declare them (--categories; in Python categories=…)"
         )
     if pairs > MAX_PAIRS:
         yield f"{pairs:,} pairs of raters share units; the {MAX_PAIRS} with the most are shown"

@@ -33,7 +33,7 @@ def scale_agreement(
     """Return the agreement of a scale's raters, or why there is none: no rating, or no unit with two.
 
     Where every unit belongs to a person's conversation, all units of a person are resampled together; `cluster` names
-    another column. Options as in `calibrate.agreement.agreement`.
+    another column. A scale that several tasks use is told by task as well. Options as in `agreement`.
     """
     frame = rated.frame
     if not len(frame):
@@ -43,6 +43,8 @@ def scale_agreement(
         return Undefined("no unit has two ratings")
     if cluster is None and frame[PERSON].notna().all():
         cluster = PERSON
+    if by is None and frame["task"].nunique(dropna=False) > 1:
+        by = "task"
     repeats = f"{rated.repeats} ratings were given again by the same rater; the last one counts"
     return agreement(
         frame,

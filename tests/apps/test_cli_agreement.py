@@ -144,6 +144,27 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
     assert answer.err.count("\n") == 1 and "Traceback" not in answer.err
 
 
+def test_no_file_and_no_study(call: Call) -> None:
+    answer = call("agreement", "--level", "nominal")
+    assert answer.code == 2 and "no FILE and no study" in answer.err
+
+
+def test_out_is_a_folder(call: Call, tmp_path: Path) -> None:
+    answer = call("agreement", wide(tmp_path), "--level", "nominal", "--raters", "ann,bo", "--out", "labels.csv")
+    assert answer.code == 2 and "is a file" in answer.err
+
+
+def test_a_column_that_is_no_raters_is_refused(call: Call, tmp_path: Path) -> None:
+    answer = call("agreement", wide(tmp_path), "--level", "nominal")
+    assert answer.code == 2 and "'topic' holds other values" in answer.err and "--raters" in answer.err
+
+
+def test_models_of_a_file_are_named(call: Call, tmp_path: Path) -> None:
+    options = ("--level", "nominal", "--raters", "ann,bo,cy", "--models", "cy", "--json")
+    (made,) = json.loads(call("agreement", wide(tmp_path), *options).out)["scales"]
+    assert [kind["name"] for kind in made["kinds"]] == ["people", "people and models"]
+
+
 def test_a_missing_file(call: Call) -> None:
     answer = call("agreement", "nothing.csv", "--level", "nominal")
     assert answer.code == 2 and "no such file" in answer.err

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from itertools import combinations
+from collections.abc import Sequence
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def test_missing_blank_and_absent_are_one_thing_and_not_applicable_another() -> 
         agreement(marked, level="ordinal", not_applicable=["99"], resamples=200),
     ]
     assert all(numbers(made) == numbers(results[0]) for made in results)
-    assert [made.overall.missing for made in results] == [0, 5, 5, 0]
+    assert [made.overall.missing for made in results] == [5, 5, 5, 0]
     assert [made.overall.not_applicable for made in results] == [0, 0, 0, 5]
 
 
@@ -83,6 +84,7 @@ def test_people_and_models_are_told_apart_and_paired() -> None:
     people, mixed = made.kinds
     assert (people.name, mixed.name) == ("people", "people and models")
     assert people.paired_units == 40 and mixed.paired_units == 80
+    assert any(note.startswith("models rate") and "n = 80 pairs" in note for note in made.notes)
     alone = agreement(scored()[["item", "ann", "bo"]], level="ordinal", resamples=200)
     assert people.estimates["cohen_kappa_quadratic"].value == alone.overall.estimates["cohen_kappa_quadratic"].value
     wide = scored()
@@ -137,18 +139,19 @@ def test_who_disagrees_with_whom_on_what() -> None:
 )
 @settings(deadline=None, max_examples=60)
 def test_the_distance_within_a_unit_is_that_of_its_pairs(table: list[list[int | None]], level: Any) -> None:
-    ratings = ratings_of(table, level=level)
-    held = [value for row in table for value in row if value is not None]
-    spread = max(held) - min(held) if held else 0
+    ratings = ratings_of(table, level=level, categories=[1, 2, 5])
+
+    def apart(values: Sequence[int]) -> float:
+        pairs = list(combinations(values, 2))
+        return float(np.mean([a != b if level == "nominal" else abs(a - b) for a, b in pairs]))
+
     for row, found in zip(table, unit_disagreement(ratings), strict=True):
-        given_values = [value for value in row if value is not None]
-        pairs = list(combinations(given_values, 2))
-        if not pairs:
+        held = [value for value in row if value is not None]
+        if len(held) < 2:
             assert np.isnan(found)
-        elif level == "nominal":
-            assert found == pytest.approx(np.mean([a != b for a, b in pairs]))
         else:
-            assert found == pytest.approx(np.mean([abs(a - b) for a, b in pairs]) / spread if spread else 0.0)
+            most = max(apart(other) for other in product([1, 2, 5], repeat=len(held)))
+            assert found == pytest.approx(apart(held) / most)
 
 
 @pytest.mark.parametrize(
@@ -168,6 +171,14 @@ def test_the_distance_within_a_unit_is_that_of_its_pairs(table: list[list[int | 
         (pd.DataFrame({"a": [None], "b": [None]}), {}, "nobody rated"),
         (pd.DataFrame({"a": [1, 2], "b": [None, None]}), {}, "one rated"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), {}, "stands twice"),
+        (scored(note=["x", "y"] * 20), {}, "'note' holds other values"),
+        (scored(seconds=np.arange(40) + 60.0), {"level": "interval"}, "'seconds' holds other values"),
+        (scored(), {"missing": [99]}, "does not occur; the values are 1, 2, 3, 4, 5"),
+        (scored(), {"not_applicable": "n.a."}, "'n.a.' was declared"),
+        (scored(), {"categories": [1, 2, 3, 4]}, "unit 'i"),
+        (scored(), {"by": "ann", "raters": ["ann", "bo"]}, "is a rater's"),
+        (scored(), {"models": ["zoe"]}, "'zoe'"),
+        ("ratings.csv", {}, "need a pandas DataFrame"),
         (
             pd.DataFrame({"item": [1, 1], "rater": ["a", "b"], "value": [1, 2], "age": [30, 40]}),
             {"by": "age"},
@@ -213,6 +224,27 @@ def test_conger_is_given_where_raters_share_units_and_not_where_each_rated_a_few
     assert "conger_kappa" not in crowd.overall.estimates and "fleiss_kappa" in crowd.overall.estimates
 
 
+def test_people_and_models_of_a_wide_table_are_told_by_name() -> None:
+    made = agreement(scored(), level="ordinal", models=["cy"], resamples=100)
+    assert [kind.name for kind in made.kinds] == ["people", "people and models"]
+    assert {rater.rater: rater.kind for rater in made.raters} == {"ann": "people", "bo": "people", "cy": "models"}
+
+
+def test_a_column_of_kinds_that_is_not_understood_is_told() -> None:
+    odd = long(scored()).assign(kind="thing")
+    assert any("'thing'" in note for note in agreement(odd, level="ordinal", resamples=100).notes)
+    known = long(scored()).assign(kind=lambda t: t["rater"].map({"ann": "LLM", "bo": "Annotator", "cy": "crowd"}))
+    assert len(agreement(known, level="ordinal", resamples=100).kinds) == 2
+
+
+def test_it_says_how_the_table_was_read_and_what_looks_odd() -> None:
+    notes = " ".join(agreement(scored(), level="ordinal", resamples=100).notes)
+    assert "one column a rater: ann, bo, cy" in notes
+    frame = pd.DataFrame({"a": ["Pass", "pass", "n.a.", "pass"], "b": ["pass", "pass", "n.a.", "Pass"]})
+    notes = " ".join(agreement(frame, level="nominal", resamples=100).notes)
+    assert "'Pass' and 'pass' differ only in capital letters" in notes and "'n.a.' was taken as a label" in notes
+
+
 def test_labels_of_any_kind() -> None:
     frame = pd.DataFrame({"a": [True, False, True], "b": [True, True, True]})
     assert agreement(frame, level="nominal", resamples=100).categories == (False, True)
@@ -237,4 +269,4 @@ def test_many_distinct_values_need_no_table_of_them() -> None:
 def test_the_same_function_is_the_library() -> None:
     assert usercal.agreement is agreement
     made = usercal.agreement(scored(), level="ordinal", resamples=100)
-    assert str(made).splitlines()[0].startswith("3 raters of 40 units agree on")
+    assert str(made).splitlines()[0].startswith("3 raters of 40 units give the same rating in")
