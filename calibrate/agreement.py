@@ -10,6 +10,8 @@ from calibrate.estimate import Estimate
 from calibrate.stats.agreement.ratings import Level
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
 
 RESAMPLES = 1000
@@ -115,6 +117,29 @@ class Agreement:
 
         return "\n".join(lines(self))
 
+    def _repr_html_(self) -> str:
+        from calibrate.report.agreement.tables import to_fragment
+
+        return to_fragment(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return every number as a tidy frame: one row a coefficient of all, a kind, a group or a pair."""
+        from calibrate.report.agreement.tables import to_frame
+
+        return to_frame(self)
+
+    def summary(self) -> str:
+        """Return a sentence for a paper: who rated what, raw agreement, α, with interval, method and target."""
+        from calibrate.report.agreement.tables import summary
+
+        return summary(self)
+
+    def write(self, folder: Path) -> dict[str, Path]:
+        """Write HTML, Markdown, CSV, LaTeX and JSON into a folder; return their paths."""
+        from calibrate.report.agreement.writing import write
+
+        return write([self], folder)
+
 
 def agreement(
     frame: pd.DataFrame,
@@ -190,4 +215,6 @@ def agreement(
 
 def _several(values: Iterable[Any] | str) -> tuple[Any, ...]:
     """Return values as a tuple; a text is one value, not its letters."""
-    return (values,) if isinstance(values, str) else tuple(values)
+    if values is None:
+        return ()
+    return (values,) if isinstance(values, str | int | float) else tuple(values)

@@ -25,6 +25,7 @@ from calibrate.metric import MIN_CLUSTERS, Metric, average, estimate
 from calibrate.stats.agreement.alpha import alpha_interval
 from calibrate.stats.agreement.bootstrap import bootstrap_coefficients
 from calibrate.stats.agreement.ratings import Ratings, ratings_from_long
+from calibrate.stats.checking import shown
 
 PAIR_RAW = Metric("raw_agreement", "proportion", average, symbol="raw")
 DIFFERENCE = Metric("model minus person", "mean", average)
@@ -42,6 +43,8 @@ def answered(
     notes: Sequence[str] = (),
 ) -> Agreement:
     """Return everything that is said about the agreement of a table's raters; see `calibrate.agreement.agreement`."""
+    if seed is not None and (not isinstance(seed, int | np.integer) or seed < 0):
+        raise InvalidData(f"a seed is a whole number from 0, got {shown(seed)}: give one.")
     settings = Settings(seed, resamples, confidence, table.cluster_of)
     table = _of_kind(table, of_kind)
     ratings = table.ratings
@@ -67,7 +70,7 @@ def answered(
         groups=groups,
         group_by=table.group_by,
         raters=marginals(table),
-        pairs=[_pair(table, pair, cluster, settings) for pair in pairs[:MAX_PAIRS]],
+        pairs=[_pair(table, pair, cluster, settings, overall) for pair in pairs[:MAX_PAIRS]],
         confusions=confusions(table, pairs),
         split=split_units(table),
         cluster=table.cluster_of,
@@ -171,14 +174,24 @@ def _mixed_pairs(
 
 
 def _pair(
-    table: RatedTable, pair: CommonPair, cluster: NDArray[np.object_] | None, settings: Settings
+    table: RatedTable,
+    pair: CommonPair,
+    cluster: NDArray[np.object_] | None,
+    settings: Settings,
+    overall: GroupAgreement,
 ) -> PairAgreement:
-    """Return raw agreement of two raters and the κ (or, with many categories, the α) of their level."""
+    """Return raw agreement of two raters and the κ (or, with many categories, the α) of their level.
+
+    The only pair of a table has the estimates that the table has.
+    """
     both = table.ratings.of_raters([pair.first, pair.second])
     chosen = both.per_unit == 2
     rated = both.of_units(chosen)
     own = None if cluster is None else cluster[chosen]
     names = table.rater_names[pair.first], table.rater_names[pair.second]
+    known = overall.estimates.get("cohen_kappa" if rated.level == "nominal" else "cohen_kappa_quadratic")
+    if known is not None:
+        return PairAgreement(*names, rated.units, overall.estimates["raw_agreement"], known)
     raw = estimate(PAIR_RAW, agreeing_share(rated), cluster=own, level=settings.confidence, target=settings.target)
     generator = settings.generator(" / ".join(sorted(names)))
     resamples = min(settings.resamples, PAIR_RESAMPLES)

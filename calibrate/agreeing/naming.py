@@ -46,6 +46,10 @@ def found(frame: pd.DataFrame, naming: Naming) -> Naming:
         raise InvalidData(f"ratings need a pandas DataFrame, got {type(frame).__name__}: read the file with pandas.")
     if not len(frame.columns):
         raise InvalidData("the table has no columns: give one row a rating, or one row a unit and one column a rater.")
+    if frame.columns.nlevels > 1:
+        raise InvalidData(f"the columns have {frame.columns.nlevels} levels of names: join them to one name a column.")
+    if frame.columns.isna().any():
+        raise InvalidData("a column has no name (None or nan): name it, or leave it out.")
     twice = frame.columns[frame.columns.duplicated()]
     if len(twice):
         raise InvalidData(f"column {twice[0]!r} stands twice: rename one of the two.")
@@ -107,7 +111,7 @@ def melted(frame: pd.DataFrame, naming: Naming, level: Level) -> tuple[pd.DataFr
     elif table[unit].duplicated().any():
         first = table.loc[table[unit].duplicated(), unit].iloc[0]
         raise InvalidData(
-            f"unit {first!r} has more than one row: where each row is one rating, name its columns "
+            f"unit {str(first)!r} has more than one row: where each row is one rating, name its columns "
             f"({_option('rater')}; {_option('value')})."
         )
     ids = list(dict.fromkeys([unit, *kept]))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from annotate.errors import InvalidData, nearest
 from calibrate.agreeing.naming import Naming, found, listed, melted
 from calibrate.agreeing.values import declared_values, plain, plain_values, stands_for, suspicious, written
+from calibrate.stats.agreement.coding import is_missing
 from calibrate.stats.agreement.ratings import Level, Ratings, ratings_from_long
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ def read_frame(
             rules.
     """
     naming = found(frame, naming)
+    if state is not None and state not in frame.columns:
+        raise InvalidData(f"there is no column {state!r} for the state: name it (state=…), or leave it out.")
     if wide := naming.value is None:
         frame, naming = melted(frame, naming, level)
     assert naming.unit is not None and naming.rater is not None and naming.value is not None
@@ -105,18 +108,25 @@ def read_frame(
         not_applicable={*na, _NotApplicable}, units=len(unit_names), raters=len(rater_names),
     )  # fmt: skip
     kinds, kind_notes = _kinds(frame, naming, rater, rater_names)
+    cluster = _per_unit(frame, naming.cluster or naming.unit, unit, unit_names)
+    lost = _unclustered(cluster, naming.cluster)
     empty = np.array([v is None for v in values], dtype=bool)
     return RatedTable(
         ratings=ratings,
         unit_names=np.asarray(unit_names, dtype=object),
         rater_names=rater_names,
         rater_kinds=kinds,
-        cluster=_per_unit(frame, naming.cluster or naming.unit, unit, unit_names),
+        cluster=cluster,
         cluster_of=naming.cluster or "unit",
         group=None if naming.by is None else _per_unit(frame, naming.by, unit, unit_names),
         group_by=naming.by,
         blank_by_unit=np.bincount(unit[empty], minlength=len(unit_names)),
-        notes=(*_form(naming, wide, rater_names), *kind_notes, *suspicious(values)),
+        notes=(
+            *_form(naming, wide, rater_names),
+            *kind_notes,
+            *lost,
+            *suspicious(values),
+        ),
     )
 
 
@@ -169,7 +179,7 @@ def _check_occur(values: list[Any], not_applicable: Iterable[Hashable], missing:
     held = {value for value in values if value is not None}
     for option, declared in (("not applicable (--na)", not_applicable), ("missing (--missing)", missing)):
         for value in declared:
-            if not plain([value]) & held:
+            if not is_missing(value) and not plain([value]) & held:
                 known = sorted(map(written, held))
                 raise InvalidData(
                     f"{value!r} was declared {option} and does not occur; the values are {listed(known)}."
@@ -217,8 +227,17 @@ def _kinds(
         told = f"column {naming.kind!r} says {strange[0]!r}, which is no kind of rater (people or models)"
         return kinds, [f"{told}: raters are not told apart; --models A,B says who is a model"]
     for number, kind in zip(rater, said, strict=True):
+        if kinds[number] not in (UNKNOWN_KIND, KINDS[kind]):
+            told = f"column {naming.kind!r} says of rater {names[number]!r} both people and models"
+            return [UNKNOWN_KIND] * len(names), [f"{told}: raters are not told apart; --models A,B says who is a model"]
         kinds[number] = KINDS[kind]
     return kinds, []
+
+
+def _unclustered(cluster: NDArray[np.object_], column: str | None) -> Iterable[str]:
+    lost = 0 if column is None else int((cluster == _NOT_GIVEN).sum())
+    if lost:
+        yield f"{lost:,} units have no value in {column!r} and are resampled together, as one cluster"
 
 
 def _form(naming: Naming, wide: bool, raters: Sequence[str]) -> Iterable[str]:

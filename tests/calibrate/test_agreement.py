@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Sequence
 from itertools import combinations, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -264,6 +265,22 @@ def test_many_distinct_values_need_no_table_of_them() -> None:
     assert made.overall.estimates["alpha_interval"].value > 0.98
     assert made.overall.estimates["icc_2_1"].value > 0.98
     assert made.confusions == [] and made.overall.marginals == {}
+
+
+def test_the_result_has_a_face(tmp_path: Path) -> None:
+    made = agreement(scored(), level="ordinal", by=None, resamples=100)
+    frame = made.to_frame()
+    alpha = frame[(frame["coefficient"] == "alpha_ordinal") & (frame["group"] == "all")]
+    assert alpha["value"].iloc[0] == pytest.approx(made.overall.estimates["alpha_ordinal"].value)
+    assert made._repr_html_().lstrip().startswith("<") and "α" in made.summary()
+    assert set(made.write(tmp_path / "out")) == {"html", "md", "csv", "tex", "json"}
+    assert len(repr(made)) < 400
+
+
+def test_the_only_pair_says_what_the_table_says() -> None:
+    made = agreement(scored()[["item", "ann", "bo"]], level="ordinal", resamples=100)
+    assert made.pairs[0].kappa == made.overall.estimates["cohen_kappa_quadratic"]
+    assert made.pairs[0].raw == made.overall.estimates["raw_agreement"]
 
 
 def test_the_same_function_is_the_library() -> None:

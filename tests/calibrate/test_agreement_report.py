@@ -1,172 +1,43 @@
-"""Agreement as lines, page, Markdown, CSV, LaTeX and JSON. All records here are made up, not computed."""
+"""Agreement as lines and as page and Markdown. All records here are made up, not computed."""
 
 from __future__ import annotations
 
-import io
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import pytest
+from agreement_samples import (
+    FEW,
+    NAMES,
+    SAMPLES,
+    SPLIT,
+    coefficients,
+    est,
+    group,
+    many,
+    mixed,
+    nothing,
+    paradox,
+    parts,
+    sample,
+)
 
-from calibrate.agreement import Agreement, Confusion, GroupAgreement, Marginal, PairAgreement, SplitUnit
-from calibrate.estimate import Estimate, Signature
+from calibrate.agreement import Agreement, PairAgreement
 from calibrate.report.agreement.composing import compose_agreement
-from calibrate.report.agreement.latex import to_latex
+from calibrate.report.agreement.pairs import pair_blocks
 from calibrate.report.agreement.section import section, sections
-from calibrate.report.agreement.tables import COLUMNS, to_csv, to_json
 from calibrate.report.agreement.terminal import cut, lines, short_lines
-from calibrate.report.agreement.writing import as_dict, write
-from calibrate.report.document import Band, Block, Details, Figure, Report, Table, estimates
+from calibrate.report.agreement.usage import median_words, together
+from calibrate.report.agreement.writing import write
+from calibrate.report.document import Band, Block, Details, Figure, Heading, Report, Table, estimates
 from calibrate.report.fidelity.terminal import columns_of
 from calibrate.report.html import to_html
 from calibrate.report.markdown import to_markdown
 from calibrate.report.wording import number
 
-BOOTSTRAP = "percentile bootstrap of clusters"
-SPLIT = "no unit has two ratings"
-FLAT = "all ratings are in one category, so nothing is left beyond chance"
-FEW = "2 clusters are too few to resample"
-REMARK = "Raw agreement is 91 % and α only 0.12 because 95 % of all ratings are 'no': read it beside AC1."
-NASTY = [
-    "<script>alert(1)</script>",
-    "line\nbreak\ttab",
-    "x" * 300,
-    "日本語の評価者" * 6,
-    "=HYPERLINK(1)",
-    "a|b*c_d`e",
-    r"\input{x} & 50 % $ #",
-    "\u202eevil\u2066",
-    "",
-    "\ud800 half",
-    "👩‍👩‍👧 family",
-    "[bracket]",
-]
-
-
-def est(name: str, value: float | None, low: float | None = None, high: float | None = None, **more: Any) -> Estimate:
-    """Return a made-up estimate."""
-    fields: dict[str, Any] = {
-        "n": 36, "clusters": 12, "method": BOOTSTRAP, "target": "these raters, other units",
-        "signature": Signature(seed=7, spawn_key=(1, 2), resamples=1000, version="9.9"), **more,
-    }  # fmt: skip
-    return Estimate(name=name, value=value, low=low, high=high, **fields)
-
-
-def coefficients(shift: float = 0.0) -> dict[str, Estimate]:
-    """Return all ordinary coefficients of an ordinal scale; one without a value, one without an interval."""
-    held = [
-        est("raw_agreement", 0.62 + shift, 0.51 + shift, 0.73 + shift),
-        est("alpha_ordinal", 0.71 + shift, 0.58 + shift, 0.82 + shift, extra={"symbol": "α"}),
-        est("alpha_nominal", 0.41 + shift, 0.29 + shift, 0.54 + shift, extra={"symbol": "α"}, n=35),
-        est("light_kappa_quadratic", 0.69 + shift, 0.55 + shift, 0.81 + shift, extra={"symbol": "κ_w"}),
-        est("gwet_ac2_quadratic", 0.83 + shift, 0.74 + shift, 0.91 + shift, method="linearised t interval", p_value=0),
-        est("brennan_prediger", -0.04 + shift, interval_reason=FEW),
-        est("icc_2_1", None, reason="raters did not all rate all units", n=22),
-    ]
-    known = {estimate.name: estimate for estimate in held}
-    # As the computation has it: the weights stand in the key alone.
-    known["cohen_kappa_linear"] = est("cohen_kappa", 0.55 + shift, 0.4 + shift, 0.7 + shift, extra={"symbol": "κ"})
-    known["cohen_kappa_quadratic"] = est("cohen_kappa", 0.66 + shift, 0.5 + shift, 0.8 + shift, extra={"symbol": "κ"})
-    return known
-
-
-def group(name: str, held: Mapping[str, Estimate], **more: Any) -> GroupAgreement:
-    """Return a made-up part with 40 units."""
-    counts: dict[str, Any] = {
-        "units": 40, "paired_units": 36, "ratings": 110, "raters": 3, "missing": 8, "not_applicable": 2,
-        "marginals": {1: 0.1, 2: 0.2, 3: 0.25, 4: 0.25, 5: 0.2}, **more,
-    }  # fmt: skip
-    return GroupAgreement(name=name, estimates=held, **counts)
-
-
-def sample(names: tuple[str, ...] = ("ann", "bo", "judge-mini"), /, **more: Any) -> Agreement:
-    """Return a made-up agreement on a scale of five with kinds and groups."""
-    kinds = ["people"] * (len(names) - 1) + ["models"]
-    undefined = {name: est(name, None, reason=SPLIT, n=0) for name in coefficients()}
-    fields: dict[str, Any] = {
-        "scale": "helpfulness",
-        "level": "ordinal",
-        "categories": (1, 2, 3, 4, 5),
-        "declared": True,
-        "sentence": "Raters agree well beyond chance on helpfulness: α 0.71 [0.58, 0.82], n = 36 units.",
-        "overall": group("all", coefficients()),
-        "kinds": [group("people", coefficients(0.05), raters=2), group("models", undefined, raters=1)],
-        "groups": [group("tutor A", coefficients(0.02)), group("tutor B", coefficients(-0.1), remark=REMARK)],
-        "group_by": "assistant",
-        "raters": [
-            Marginal(name, kind, 36, place, {1: 0.1, 2: 0.2, 3: 0.25, 4: 0.25, 5: 0.2}, 3.25 if place else None)
-            for place, (name, kind) in enumerate(zip(names, kinds, strict=True))
-        ],
-        "pairs": [
-            PairAgreement(first, second, 30 + at, est("raw_agreement", 0.6 + at / 1000, 0.4, 0.8, n=30 + at),
-                          est("cohen_kappa_quadratic", 0.5 + at / 1000, 0.3, 0.7, n=30 + at, extra={"symbol": "κ_w"}))
-            for at, (first, second) in enumerate(combinations(names, 2))
-        ][:40],
-        "confusions": [Confusion(names[0], names[-1], 4, 5, 6, 31)] if len(names) > 1 else [],
-        "split": [
-            SplitUnit(f"item-{at}", {name: 1 + 4 * (i % 2) for i, name in enumerate(names)}, 0.667) for at in range(8)
-        ],
-        "cluster": "participant",
-        "notes": ["3 ratings were given again by the same rater; the last one counts"],
-        **more,
-    }  # fmt: skip
-    return Agreement(**fields)
-
-
-def paradox() -> Agreement:
-    """Return a made-up agreement of two raters who say 'no' nearly always."""
-    held = {
-        "raw_agreement": est("raw_agreement", 0.91, 0.86, 0.95, n=125),
-        "alpha_nominal": est("alpha_nominal", 0.12, -0.04, 0.31, n=125, extra={"symbol": "α"}),
-        "cohen_kappa": est("cohen_kappa", None, reason=FLAT, n=125, extra={"symbol": "κ"}),
-        "gwet_ac1": est("gwet_ac1", 0.9, 0.85, 0.95, n=125),
-        "pabak": est("pabak", 0.82, 0.72, 0.9, n=125),
-    }
-    overall = group("all", held, raters=2, marginals={"no": 0.95, "yes": 0.05}, remark=REMARK)
-    more = {"level": "nominal", "categories": ("no", "yes"), "declared": False, "overall": overall, "cluster": "unit"}
-    return sample(("ann", "bo"), scale="contains_error", kinds=[], groups=[], group_by=None, **more)
-
-
-def many(raters: int = 200, categories: int = 300) -> Agreement:
-    """Return a made-up agreement of very many raters, categories and groups."""
-    names = tuple(f"rater {at:03}" for at in range(raters))
-    held = dict.fromkeys(range(categories), 1 / categories)
-    groups = [group(f"group {at}", coefficients(-at / 1000)) for at in range(100)]
-    overall = group("all", coefficients(), raters=raters, marginals=held)
-    marginals = [Marginal(name, "raters", 40, 0, held, 3.0) for name in names]
-    more = {"categories": tuple(range(categories)), "groups": groups, "raters": marginals}
-    return sample(names, scale="topic", level="interval", overall=overall, kinds=[], **more)
-
-
-def nothing() -> Agreement:
-    """Return a made-up agreement of one rater: nothing can be compared."""
-    held = {name: est(name, None, reason=SPLIT, n=0) for name in coefficients()}
-    empty = group("all", held, units=0, paired_units=0, ratings=0, raters=0, missing=0, not_applicable=0, marginals={})
-    more = {"overall": empty, "categories": (), "pairs": [], "confusions": [], "split": [], "notes": []}
-    said = "Nothing can be said about helpfulness: no unit has two ratings."
-    return sample(("ann",), sentence=said, kinds=[], groups=[], group_by=None, raters=[], **more)
-
-
-def hostile() -> Agreement:
-    """Return a made-up agreement whose every label is out to break something."""
-    names = tuple(NASTY)
-    groups = [group(name, coefficients(), marginals=dict.fromkeys(NASTY, 1 / 12)) for name in NASTY]
-    confused = [Confusion(name, NASTY[0], name, NASTY[-1], 3, 0) for name in NASTY]
-    split = [SplitUnit(name, dict(zip(NASTY, NASTY, strict=True)), 1.0) for name in NASTY]
-    overall = group("all", coefficients(), marginals=dict.fromkeys(NASTY, 1 / 12), remark=NASTY[0])
-    raters = [Marginal(name, name, 0, 3, dict.fromkeys(NASTY, 1 / 12), None) for name in NASTY]
-    more = {"scale": NASTY[0], "cluster": NASTY[6], "group_by": NASTY[1], "notes": NASTY, "categories": names}
-    return sample(names, groups=groups, confusions=confused, split=split, overall=overall, raters=raters, **more)
-
-
-SAMPLES = [sample(), paradox(), many(), nothing(), hostile(), sample(("ann", "bo"), kinds=[], groups=[])]
-NAMES = ["sample", "paradox", "many", "nothing", "hostile", "two"]
 each = pytest.mark.parametrize("agreement", SAMPLES, ids=NAMES)
 
 
@@ -174,11 +45,6 @@ each = pytest.mark.parametrize("agreement", SAMPLES, ids=NAMES)
 def report_of(name: str) -> Report:
     """Return the report of a sample, composed once."""
     return compose_agreement([SAMPLES[NAMES.index(name)]])
-
-
-def parts(agreement: Agreement) -> list[GroupAgreement]:
-    """Return all parts of an agreement, all ratings first."""
-    return [agreement.overall, *agreement.kinds, *agreement.groups]
 
 
 # ------------------------------------------------------------------------------------------------------------ terminal
@@ -209,7 +75,7 @@ def test_lines_tell_every_coefficient_with_interval_and_n() -> None:
 def test_the_answer_is_the_first_line_and_one_screen_holds_all() -> None:
     text = lines(sample(), 100)
     assert text[0] == sample().sentence
-    assert len(text) <= 48
+    assert len(text) <= 50
     assert len(lines(SAMPLES[2], 100)) <= 60
 
 
@@ -226,18 +92,51 @@ def test_lines_tell_parts_disagreements_missing_notes_and_intervals() -> None:
         assert said in text
     for said in ("item-0", "distance 0.67 of 1", "8 ratings missing; 2 not applicable (2 % of 112 answers)", "seed 7"):
         assert said in text
-    for said in ("whole clusters (participant), 12 of them", "1,000 resamples", "the last one counts", "5: 20 % (n ="):
+    for said in (
+        "clusters (participant), 12 of them",
+        "1,000 resamples",
+        "the last one counts",
+        "median 3; mean 3.25 (n =",
+    ):
         assert said in text
-    assert "item-5" not in text  # the five that split raters most
-    for said in ("Cohen's κ_w (linear)", "Cohen's κ_w (quadratic)", "AC2", "ICC(2,1)", "Light's κ_w (quadratic)"):
+    assert "item-2" not in text  # the two that split raters most
+    for said in ("Cohen's κw (linear)", "Cohen's κw (quadratic)", "AC2", "ICC(2,1)", "Light's κw (quadratic)"):
         assert said in text
-    assert "n counts units; that of" not in text
+    assert "κ_w" not in text and "seed 7, for AC2; percentile bootstrap" in " ".join(text.split())
 
 
-def test_lines_say_where_n_counts_ratings() -> None:
+def test_n_is_said_truly() -> None:
     held = {**coefficients(), "alpha_ordinal": est("alpha_ordinal", 0.7, 0.6, 0.8, n=110)}
     text = " ".join(" ".join(lines(sample(overall=group("all", held)), 110)).split())
-    assert "n counts units; that of Krippendorff's α (ordinal) counts ratings" in text
+    assert "counts units with two ratings or more; for α ordinal, the 110 ratings" in text
+    assert "for ICC(2,1), the 22 units that everybody rated" in text
+    for written in ("\n".join(lines(mixed(), 110)), to_html(report_of("mixed")), to_markdown(report_of("mixed"))):
+        told = " ".join(written.split())
+        assert (
+            "for Conger κ and Fleiss κ, the 40 units with a rating; in “people and models”, pairs of ratings (89)"
+            in told
+        )
+    held = mixed(cluster="unit")
+    assert "pairs of ratings (89 from 12 units)" in " ".join(" ".join(lines(held, 110)).split())
+    counts = next(t for t in tables(report_of("mixed").sections[0].blocks) if t.caption == "What each part holds")
+    assert counts.rows[-1] == ("people and models", "pairs of ratings (89)", "–", "–", "–", "–", "–")
+
+
+def test_intervals_are_told_by_method_in_one_wording_with_their_target() -> None:
+    told = "t over clusters (participant) for raw; percentile bootstrap of clusters (participant), 12 of them"
+    for written in ("\n".join(lines(mixed(), 110)), to_html(report_of("mixed")), to_markdown(report_of("mixed"))):
+        text = " ".join(written.split())
+        assert told in text and "speak of these raters, other units" in text
+        assert "by cluster" not in text and "bootstrap by" not in text
+    text = " ".join(" ".join(lines(mixed(cluster="unit"), 110)).split())
+    assert "t over units for raw; percentile bootstrap of units, 12 of them" in text
+
+
+def test_the_lines_of_four_raters_tell_every_pair_and_fit_a_screen() -> None:
+    text = lines(mixed(), 110)
+    assert len(text) <= 55
+    assert sum("κw 0.5" in line and "raw 0.6" in line and "n = 3" in line for line in text) == 6
+    assert "least" not in "\n".join(text) and "least" in "\n".join(lines(many(), 110))
 
 
 def test_a_paradox_is_remarked_on() -> None:
@@ -249,16 +148,21 @@ def test_a_paradox_is_remarked_on() -> None:
 def test_short_lines_hold_sentence_values_intervals_and_n() -> None:
     text = " ".join(" ".join(short_lines(sample(), 110)).split())
     assert sample().sentence in text
-    assert "α 0.71 [0.58, 0.82] n = 36" in text and "raw 0.62 [0.51, 0.73] n = 36" in text
+    assert "α ordinal 0.71 [0.58, 0.82] n = 36" in text and "raw 0.62 [0.51, 0.73] n = 36" in text
     assert SPLIT in " ".join(short_lines(nothing(), 110))
+
+
+def pair_table(agreement: Agreement) -> Table:
+    """Return the table of pairs of raters."""
+    return next(t for t in tables(tuple(pair_blocks(agreement))) if t.caption.startswith("Pairs of raters"))
 
 
 def test_the_kappa_of_pairs_is_called_weighted_where_weights_counted() -> None:
     seen = {"symbol": "κ", "observed": 0.93, "raw_agreement": 0.4}
     pairs = [PairAgreement("a", "b", 9, est("raw_agreement", 0.4), est("cohen_kappa", 0.7, extra=seen))]
-    assert next(t for t in tables(section([sample(pairs=pairs)]).blocks) if "Pairs" in t.caption).columns[2] == "κ_w"
+    assert pair_table(sample(pairs=pairs)).columns[2] == "Cohen's κw"
     pairs = [replace(pairs[0], kappa=est("cohen_kappa", 0.7, extra={**seen, "observed": 0.4}))]
-    assert next(t for t in tables(section([sample(pairs=pairs)]).blocks) if "Pairs" in t.caption).columns[2] == "κ"
+    assert pair_table(sample(pairs=pairs)).columns[2] == "Cohen's κ"
 
 
 def test_a_cut_counts_columns_and_shows_itself() -> None:
@@ -286,7 +190,7 @@ def test_the_report_holds_every_estimate_of_the_records(name: str) -> None:
     for part in parts(agreement):
         for e in part.estimates.values():
             assert (e.name, e.value, e.low, e.high, e.n) in held
-    for pair in agreement.pairs:
+    for pair in agreement.pairs if len(agreement.pairs) > 1 else ():  # one pair is what all ratings are
         for e in (pair.raw, pair.kappa):
             assert (e.name, e.value, e.low, e.high, e.n) in held
 
@@ -316,15 +220,110 @@ def test_identifiers_of_several_scales_do_not_clash() -> None:
     assert len([t for t in tables(together.blocks) if t.caption.startswith("Coefficients for all units")]) == 2
 
 
-def test_the_matrix_shows_twelve_raters_and_says_so() -> None:
+def test_the_matrix_shows_twelve_raters_and_gives_way_on_a_narrow_screen() -> None:
     drawn = next(b for b in report_of("many").sections[0].blocks if isinstance(b, Figure) and "diagonal" in b.caption)
     assert "The 12 of 200 raters with the most ratings." in drawn.caption
     assert "rater 011" in drawn.svg and "rater 012" not in drawn.svg and "rater 000 and rater 011 0.51" in drawn.alt
-    small = sections([sample(("ann", "bo", "cy", "judge-mini"), kinds=[], groups=[])])[0]
-    matrix = next(t for t in tables(small.blocks) if "above the diagonal" in t.caption)
-    assert matrix.rows[0] == ("ann", " ", "0.50", "0.50", "0.50") and matrix.rows[1][:2] == ("bo", "0.60")
-    assert matrix.columns == ("Rater", "ann", "bo", "cy", "judge-mini")
-    assert not any("above the diagonal" in t.caption for t in tables(report_of("sample").sections[0].blocks))
+    assert drawn.narrow is not None and "rater" not in drawn.narrow
+    assert "figure:has(.agreement-matrix) { display: none; }" in drawn.narrow
+    assert "diagonal" not in to_html(report_of("mixed"))  # six pairs are read faster as a list
+
+
+def test_no_two_columns_or_rows_of_parts_are_called_alike_and_none_is_empty() -> None:
+    for name in NAMES:
+        for table in tables(report_of(name).sections[0].blocks):
+            assert len(set(table.columns)) == len(table.columns) or name == "hostile", table.columns
+    own = next(t for t in tables(report_of("mixed").sections[0].blocks) if t.caption == "By kind of rater")
+    assert own.columns == ("Coefficient", "People", "People and models, n = pairs")
+    assert [row[0] for row in own.rows] == ["Raw", "α", "Cohen κ"]  # no part has Conger's or Fleiss'
+    text = " ".join(to_markdown(report_of("sample")).split())
+    assert "Cohen κw linear" in text and "Cohen κw quadratic" in text and "not computed" not in text
+    raw = {"raw_agreement": est("raw_agreement", 0.5)}
+    bare = sample(groups=[group("a", coefficients()), group("b", raw)])
+    assert to_markdown(compose_agreement([bare])).count("not computed") == 8
+
+
+def test_weighted_kappa_is_written_without_an_underscore() -> None:
+    for name in NAMES:
+        assert "κ_" not in to_html(report_of(name)) + to_markdown(report_of(name))
+
+
+def test_bars_that_leave_the_chart_have_an_arrow_and_chance_no_line_through_raw_agreement() -> None:
+    drawn = next(b for b in report_of("mixed").sections[0].blocks if isinstance(b, Figure))
+    assert "an arrow says that an interval goes on below −1" in drawn.caption and "−1.30" in drawn.alt
+    assert "α = .667 and .80" in drawn.caption and drawn.caption.startswith("Dots")
+    plain = next(b for b in report_of("sample").sections[0].blocks if isinstance(b, Figure))
+    assert "arrow" not in plain.caption
+    for figure in (b for b in report_of("sample").sections[0].blocks if isinstance(b, Figure)):
+        assert not figure.caption.startswith("Α") and "chance" in figure.svg
+
+
+def test_headings_stand_below_the_name_of_the_scale() -> None:
+    blocks = section([sample(), paradox()]).blocks
+    assert [b.text for b in blocks if isinstance(b, Heading)] == ["Helpfulness (1–5)", "Contains error"]
+    folded = [b.summary for b in blocks if isinstance(b, Details)]
+    assert folded[:4] == [
+        "Chart, counts and intervals",
+        "By kind of rater and assistant",
+        "Pair by pair",
+        "Where they disagree",
+    ]
+    assert not any(isinstance(inner, Heading) for b in blocks if isinstance(b, Details) for inner in b.blocks)
+    assert compose_agreement([sample(), paradox()]).verdict[1].startswith("Contains error: ")
+    report = compose_agreement([paradox()])
+    assert report.title == "Do raters agree? contains_error" and report.sections[0].title == "contains_error"
+
+
+def test_use_of_the_scale_has_median_mean_and_kinds_together() -> None:
+    everybody, people, models = together(mixed())
+    assert people.shares == pytest.approx({1: 0.4, 2: 0.6}) and people.n == 40 and people.mean == pytest.approx(1.6)
+    assert models.shares == pytest.approx({1: 0.5, 2: 0.5}) and everybody.mean == pytest.approx(1.55)
+    assert [median_words(mixed(), own) for own in (people, models)] == ["2", "1.5"]
+    assert median_words(mixed(level="nominal"), people) == ""
+    words = mixed(categories=("low", "high"))
+    assert median_words(words, replace(models, shares={"low": 0.5, "high": 0.5})) == "low to high"
+    table = next(t for t in tables(report_of("sample").sections[0].blocks) if t.caption.startswith("Shares"))
+    assert table.columns == ("Ratings of", "n", "1", "2", "3", "4", "5", "Median", "Mean")
+    assert table.rows[3][-2:] == ("3", "3.25") and table.rows[0][0] == "All ratings"
+    seven = dict.fromkeys(range(1, 8), 1 / 7)
+    wide = sample(categories=tuple(seven), overall=group("all", coefficients(), marginals=seven))
+    assert len(next(t for t in tables(sections([wide])[0].blocks) if t.caption.startswith("Shares")).columns) == 11
+
+
+def test_what_there_is_no_disagreement_for_is_said() -> None:
+    for held, why in (
+        (many(), "The scale has 300 categories; with more than 50"),
+        (sample(confusions=[]), "No two raters disagree on any unit"),
+        (sample(confusions=[], pairs=[]), "No two raters rated two or more of the same units"),
+    ):
+        bare = replace(held, confusions=[])
+        assert why in to_markdown(compose_agreement([bare])) and why in " ".join(lines(bare, 110))
+
+
+def test_no_caption_is_printed_twice_and_no_bracket_escaped(tmp_path: Path) -> None:
+    said = "α = 0.41 [−0.31, 0.49]: too little, and κ only -0.04"
+    held = mixed(sentence=said)
+    text = write([held], tmp_path)["md"].read_text("utf-8")
+    assert "[−0.31, 0.49]: too little" in text and "κ only −0.04" in text and "\\]" not in text
+    captions = [t.caption for t in tables(compose_agreement([held]).sections[0].blocks)]
+    assert len(captions) == len(set(captions))
+    page = (tmp_path / "agreement.html").read_text("utf-8")
+    assert "95 % intervals: t over" in page[page.index("<footer>") :]
+    assert "td.number .counts, .dense td .interval { display: inline; }" in page
+    assert "To quote" in text and "To quote" in page and "Four raters (40 units, 110 ratings)" in text
+
+
+def test_explanations_need_no_literature() -> None:
+    page = to_html(report_of("sample")) + to_html(report_of("paradox")) + to_html(report_of("mixed"))
+    for said in (
+        "shuffled among everybody",
+        "guessed at their own rates",
+        "guessed equally often",
+        "not corrected for chance",
+    ):
+        assert said in page
+    for unsaid in ("chance is in it", "AC1 with weights", "set of shares", "Method of the interval"):
+        assert unsaid not in page
 
 
 def test_records_without_any_coefficient_are_written_too(tmp_path: Path) -> None:
@@ -345,100 +344,3 @@ def test_a_chart_is_drawn_for_light_and_dark_and_not_without_values() -> None:
     assert page.count("<svg") == 4 and "var(--human" in page and "prefers-color-scheme: dark" in page
     assert "Α" not in page and "Κ" not in page  # signs are never made capitals
     assert "<svg" not in to_html(report_of("nothing"))
-
-
-# ----------------------------------------------------------------------------------------------------------------- data
-
-
-@each
-def test_csv_comes_back_from_pandas_as_it_was(agreement: Agreement) -> None:
-    pd = pytest.importorskip("pandas")
-    text = to_csv([agreement])
-    frame = pd.read_csv(io.StringIO(text), keep_default_na=False, dtype=str)
-    assert tuple(frame.columns) == COLUMNS
-    known = [entry for part in parts(agreement) for entry in part.estimates.items()]
-    known += [(e.name, e) for pair in agreement.pairs for e in (pair.raw, pair.kappa)]
-    keys, expected = [key for key, _ in known], [e for _, e in known]
-    assert list(frame["coefficient"]) == keys
-    assert len(frame) == len(expected)
-    for row, e in zip(frame.to_dict("records"), expected, strict=True):
-        read = {k: None if row[k] == "" else float(row[k]) for k in ("value", "low", "high", "p_value")}
-        assert (read["value"], read["low"], read["high"], read["p_value"]) == (e.value, e.low, e.high, e.p_value)
-        assert (int(row["n"]), int(row["clusters"])) == (e.n, e.clusters)
-        assert (row["undefined_reason"], row["interval_reason"]) == (e.reason or "", e.interval_reason or "")
-        assert (row["seed"], row["spawn_key"], row["resamples"], row["version"]) == ("7", "1 2", "1000", "9.9")
-
-
-def test_no_cell_of_the_csv_is_a_formula() -> None:
-    pd = pytest.importorskip("pandas")
-    frame = pd.read_csv(io.StringIO(to_csv([hostile()])), keep_default_na=False, dtype=str)
-    for column in ("scale", "group", "group_by", "rater_1", "rater_2"):
-        assert not frame[column].str.startswith(("=", "+", "-", "@")).any()
-    assert set(frame["rater_1"]) >= {"line\nbreak\ttab", "'=HYPERLINK(1)"}
-
-
-@each
-def test_json_is_complete_and_has_no_nan(agreement: Agreement) -> None:
-    data = json.loads(to_json([agreement]), parse_constant=pytest.fail)["scales"][0]
-    assert data == json.loads(json.dumps(as_dict(agreement)).encode("utf-8", "replace")) or agreement is SAMPLES[4]
-    for name, e in agreement.overall.estimates.items():
-        assert Estimate.model_validate(data["overall"]["estimates"][name]) == e
-    assert len(data["pairs"]) == len(agreement.pairs) and len(data["raters"]) == len(agreement.raters)
-    odd = replace(agreement, raters=[Marginal("a", "people", 1, 0, {float("nan"): 1.0}, float("inf"))])
-    assert json.loads(to_json([odd]))["scales"][0]["raters"][0]["mean"] is None
-
-
-@each
-def test_latex_is_balanced_and_nothing_is_a_command(agreement: Agreement) -> None:
-    text = to_latex([agreement])
-    bare = re.sub(r"\\[\\{}%&#$_]", "", text)
-    assert bare.count("{") == bare.count("}") and bare.count("$") % 2 == 0
-    for environment in ("table", "tabular"):
-        assert text.count(rf"\begin{{{environment}}}") == text.count(rf"\end{{{environment}}}") > 0
-    assert r"\input" not in text and not re.search(r"(?<!\\)[#%&]", re.sub(r" & |^%.*$", "", text, flags=re.M))
-    for body in re.findall(r"\\begin\{tabular\}\{(l*r*)\}\n(.*?)\\end\{tabular\}", text, flags=re.S):
-        rows = [line for line in body[1].split("\n") if line.endswith(r"\\")]
-        assert all(line.count(" & ") == len(body[0]) - 1 for line in rows) and rows
-    assert not re.search(r"\\\\\n[\[*]", text)
-
-
-def test_latex_tells_n_method_and_reasons() -> None:
-    text = to_latex([sample()])
-    for said in (
-        r"$\kappa_{\mathrm{w}}$",
-        r"$\alpha$ (ordinal)",
-        "0.71 & {[0.58, 0.82]} & 36",
-        BOOTSTRAP,
-        "1,000 resamples",
-    ):
-        assert said in text
-    for said in ("undefined & -- & 22", "No value or no interval: " + FEW, "36 with two ratings or more", "tutor A"):
-        assert said in text
-
-
-# ---------------------------------------------------------------------------------------------------------------- files
-
-
-def test_files_are_put_whole_and_nothing_is_left(tmp_path: Path) -> None:
-    out = tmp_path / "new" / "folder"
-    paths = write([sample(), hostile()], out)
-    assert {kind: path.name for kind, path in paths.items()} == {
-        kind: f"agreement.{kind}" for kind in ("html", "md", "csv", "tex", "json")
-    }
-    assert sorted(path.name for path in out.iterdir()) == sorted(path.name for path in paths.values())
-    first = {kind: path.read_bytes() for kind, path in paths.items()}
-    assert first == {kind: path.read_bytes() for kind, path in write([sample(), hostile()], out).items()}
-    assert 'href="agreement.csv"' in paths["html"].read_text()
-
-
-def test_a_full_disk_leaves_the_earlier_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = write([sample()], tmp_path)["html"].read_bytes()
-
-    def full(path: Path, target: Path) -> Path:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(OSError, match="No space"):
-        write([paradox()], tmp_path)
-    assert (tmp_path / "agreement.html").read_bytes() == before
-    assert not list(tmp_path.glob(".*partial"))

@@ -7,25 +7,24 @@ from collections.abc import Sequence
 
 from calibrate.agreement import Agreement, GroupAgreement
 from calibrate.estimate import Estimate, installed_version
+from calibrate.report.agreement.titles import clean, leading, titles
 from calibrate.report.agreement.words import (
     OVERALL,
-    clean,
+    by_words,
     counts_words,
     interval_words,
-    leading,
     level_words,
-    methods_of,
     missing_words,
     n_words,
     parts_of,
-    titles,
+    target_words,
 )
 from calibrate.report.fidelity.latex import escape
-from calibrate.report.wording import capital, encodable, number
+from calibrate.report.wording import encodable, number
 
 _LONGEST_REASON = 160
 MOST_ROWS = 45  # of the table of parts; a page holds no more, and the CSV has them all
-_INDEXED = re.compile(r"\$(\\[a-z]+)\$\\_([A-Za-z0-9]+)")
+_INDEXED = re.compile(r"\$(\\kappa)\$w\b")
 
 
 def to_latex(agreements: Sequence[Agreement]) -> str:
@@ -58,9 +57,8 @@ def _parts(agreement: Agreement, label: str) -> str:
             break
     all_told = most is None and len(rows) <= MOST_ROWS
     more = "" if all_told else " Further parts and coefficients are in agreement.csv."
-    by = "" if agreement.group_by is None else f" and {clean(agreement.group_by)}"
     caption = (
-        f"Agreement of raters on {clean(agreement.scale)} ({agreement.level}) by kind of rater{by}.{more} "
+        f"Agreement of raters on {clean(agreement.scale)} ({agreement.level}) by {by_words(agreement)}.{more} "
         f"{_how(agreement, held)}"
     )
     columns = ["Part", "Coefficient", "Value", f"{_text(level_words(held))} interval", "$n$"]
@@ -86,10 +84,10 @@ def _name(agreement: Agreement, part: GroupAgreement) -> str:
 
 
 def _how(agreement: Agreement, held: Sequence[Estimate]) -> str:
-    """Return level, resampling and methods of the intervals, and why what has no value or interval has none."""
-    methods = "; ".join(methods_of(agreement.overall.estimates))
-    how = f"{interval_words(agreement)}{f' ({methods})' if methods else ''}"
-    text = f"Intervals: {how}. {capital(n_words(agreement.overall))}."
+    """Return how intervals came about and for whom they speak, what n is, and why something has no value."""
+    target = target_words(agreement)
+    text = f"{interval_words(agreement, long=True)}." + (f" They speak of {target}." if target else "")
+    text += f" {n_words(agreement)}."
     found = list(dict.fromkeys(e.reason or e.interval_reason or "" for e in held))
     reasons = [clean(why, _LONGEST_REASON) for why in found if why]
     return text + (f" No value or no interval: {'; '.join(reasons)}." if reasons else "")
@@ -109,8 +107,8 @@ def _number(value: float) -> str:
 
 
 def _text(text: str) -> str:
-    """Escape a text; a sign with an index, such as κ_w, becomes one formula."""
-    return _INDEXED.sub(r"$\1_{\\mathrm{\2}}$", escape(text))
+    """Escape a text; the weighted κ, written κw, has its index in a formula."""
+    return _INDEXED.sub(r"$\1_{\\mathrm{w}}$", escape(text))
 
 
 def _table(caption: str, label: str, spec: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from calibrate.agreement import Agreement
+from calibrate.agreeing.disagreeing import MANY_CATEGORIES
+from calibrate.agreement import Agreement, Confusion, SplitUnit
 from calibrate.estimate import Estimate
-from calibrate.report.agreement.words import category, clean, pair_sign, percent, tied
-from calibrate.report.document import Block, Details, Figure, Heading, Note, Paragraph, Table
+from calibrate.report.agreement.titles import begun, category, clean, pair_sign, pair_title
+from calibrate.report.agreement.words import percent, tied
+from calibrate.report.document import Block, Details, Figure, Note, Paragraph, Table
 from calibrate.report.drawing import HUMAN, INK, draw
 from calibrate.report.wording import counted, decimals, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MATRIX_FROM = 4  # raters; the pairs of fewer are read faster as a list
+MATRIX_FROM = 5  # raters; the pairs of fewer are read faster as a list
 MOST_RATERS = 12
 FEW_PAIRS = 6
+FEW_CONFUSIONS = 5
 FEW_SPLIT = 5
 SHOWN_RATINGS = 8  # of a unit
-NAMED_COLUMNS = 5  # the matrix of more raters is drawn: as a table its columns would be too narrow
 _NO_PAIR = "–"
+_DISTANCE = "distance: 0 = all alike, 1 = as unlike as so many ratings can be"
+# On a narrow screen the matrix gives way to the list of pairs, and its caption with it.
+_NOT_DRAWN = (
+    '<svg class="agreement-matrix" width="0" height="0" aria-hidden="true" focusable="false"><style>'
+    "@media (max-width: 40rem) { figure:has(.agreement-matrix) { display: none; } }</style></svg>"
+)
 
 
 def plain(estimate: Estimate) -> Estimate:
@@ -32,14 +40,9 @@ def plain(estimate: Estimate) -> Estimate:
 
 def pair_blocks(agreement: Agreement, place: int = 0) -> Iterator[Block]:
     """Yield the matrix of raters (of the 12 with the most ratings) and the pairs in full."""
-    if not agreement.pairs:
-        return
-    yield Heading("Pair by pair")
     chosen = matrix_raters(agreement)
-    if len(chosen) > NAMED_COLUMNS:
+    if len(chosen) >= MATRIX_FROM:
         yield _drawn_matrix(agreement, chosen, place)
-    elif len(chosen) >= MATRIX_FROM:
-        yield _matrix(agreement, chosen)
     table = _pair_table(agreement)
     if len(agreement.pairs) <= FEW_PAIRS:
         yield table
@@ -71,52 +74,15 @@ def _matrix_caption(agreement: Agreement, chosen: Sequence[str]) -> str:
     total = max(len(raters), len(agreement.raters))
     which = f" The {len(chosen)} of {total:,} raters with the most ratings." if len(chosen) < total else ""
     return (
-        f"{pair_sign(agreement)} above the diagonal, raw agreement below it.{which} n and interval of "
+        f"{pair_title(agreement)} above the diagonal, raw agreement below it.{which} n and interval of "
         f"each pair stand below; {_NO_PAIR} stands where the pair is not listed there, or has no value"
     )
-
-
-def _matrix(agreement: Agreement, chosen: Sequence[str]) -> Table:
-    held = _cells(agreement, chosen)
-    columns = range(len(chosen))
-    rows = tuple(
-        (clean(name, 20), *(" " if row == column else _short(held.get((row, column))) for column in columns))
-        for row, name in enumerate(chosen)
-    )
-    return Table(_matrix_caption(agreement, chosen), ("Rater", *(clean(name, 14) for name in chosen)), rows)
 
 
 def _drawn_matrix(agreement: Agreement, chosen: Sequence[str], place: int) -> Figure:
     """Draw the matrix: the fuller a cell's shade, the higher its value; raters by number, named at the rows."""
     held, size = _cells(agreement, chosen), len(chosen)
-
-    def paint(axes: Axes, narrow: bool) -> None:
-        for row in range(size):
-            for column in range(size):
-                estimate = held.get((row, column))
-                value = None if estimate is None else estimate.value
-                if value is not None:
-                    shade = 0.55 * min(max(value, 0.0), 1.0)
-                    square = (column - 0.5, row - 0.5)
-                    axes.add_patch(Rectangle(square, 1, 1, facecolor=HUMAN, alpha=shade, linewidth=0))
-                text = "" if row == column else _short(estimate)
-                text = text.replace("0.", ".", 1) if narrow else text
-                axes.text(column, row, text, ha="center", va="center", color=INK, fontsize=6.2 if narrow else 9)
-        axes.set_xlim(-0.5, size - 0.5)
-        axes.set_ylim(size - 0.5, -0.5)
-        axes.set_xticks(range(size), [str(at) for at in range(1, size + 1)])
-        axes.xaxis.tick_top()
-        names = [f"{clean(name, 9 if narrow else 20)} · {at}" for at, name in enumerate(chosen, 1)]
-        axes.set_yticks(range(size), names)
-        axes.tick_params(axis="y", labelcolor=INK, labelsize=7.5 if narrow else 9.5)
-        axes.tick_params(axis="x", labelsize=7.5 if narrow else 9.5)
-        axes.spines["bottom"].set_visible(False)
-
-    from matplotlib.patches import Rectangle
-
-    svg, small = draw(
-        paint, key=f"agreement-matrix-{place}", height=lambda narrow: 0.5 + size * (0.2 if narrow else 0.3)
-    )
+    svg, _ = draw(_painter(held, chosen), key=f"agreement-matrix-{place}", height=lambda narrow: 0.4 + size * 0.29)
     caption = _matrix_caption(agreement, chosen)
     told = "; ".join(
         f"{clean(chosen[row], 20)} and {clean(chosen[column], 20)} {_short(held[row, column])}"
@@ -124,7 +90,33 @@ def _drawn_matrix(agreement: Agreement, chosen: Sequence[str], place: int) -> Fi
         if row < column
     )
     alt = f"Matrix of {size} raters. {caption}. {pair_sign(agreement)}: {told}."
-    return Figure(svg, f"{caption}.", alt, small)
+    return Figure(svg, f"{caption}.", alt, _NOT_DRAWN)
+
+
+def _painter(held: Mapping[tuple[int, int], Estimate], chosen: Sequence[str]) -> Callable[[Axes, bool], None]:
+    from matplotlib.patches import Rectangle
+
+    size = len(chosen)
+
+    def paint(axes: Axes, narrow: bool) -> None:
+        for row in range(size):
+            for column in range(size):
+                estimate = held.get((row, column))
+                if estimate is not None and estimate.value is not None:
+                    shade = 0.55 * min(max(estimate.value, 0.0), 1.0)
+                    square = (column - 0.5, row - 0.5)
+                    axes.add_patch(Rectangle(square, 1, 1, facecolor=HUMAN, alpha=shade, linewidth=0))
+                text = "" if row == column else _short(estimate)
+                axes.text(column, row, text, ha="center", va="center", color=INK, fontsize=9)
+        axes.set_xlim(-0.5, size - 0.5)
+        axes.set_ylim(size - 0.5, -0.5)
+        axes.set_xticks(range(size), [str(at) for at in range(1, size + 1)])
+        axes.xaxis.tick_top()
+        axes.set_yticks(range(size), [f"{clean(name, 20)} · {at}" for at, name in enumerate(chosen, 1)])
+        axes.tick_params(axis="y", labelcolor=INK)
+        axes.spines["bottom"].set_visible(False)
+
+    return paint
 
 
 def _short(estimate: Estimate | None) -> str:
@@ -138,48 +130,67 @@ def _pair_table(agreement: Agreement) -> Table:
         (f"{clean(pair.first, 24)} / {clean(pair.second, 24)}", plain(pair.raw), plain(pair.kappa))
         for pair in agreement.pairs
     ]
-    sign = pair_sign(agreement)
-    return Table("Pairs of raters on the units that both rated", ("Pair", "Raw agreement", sign), tuple(rows))
+    columns = ("Pair", "Raw agreement", begun(pair_title(agreement)))
+    return Table("Pairs of raters on the units that both rated", columns, tuple(rows))
 
 
 def disagreement_blocks(agreement: Agreement) -> Iterator[Block]:
     """Yield who disagrees with whom on what, and the units that split raters most."""
-    yield Heading("Where they disagree")
-    if agreement.confusions:
-        yield _confusion_table(agreement)
-    elif agreement.overall.paired_units:
-        yield Paragraph("No pair of raters has a disagreement to show, or the scale has too many categories for it.")
-    if not agreement.split:
-        if not agreement.confusions:
-            yield Paragraph("No unit splits its raters.")
-        return
-    yield _split_table(agreement, 0, FEW_SPLIT)
-    if len(agreement.split) > FEW_SPLIT:
-        more = len(agreement.split) - FEW_SPLIT
-        yield Details(f"{counted(more, 'further unit')}", (_split_table(agreement, FEW_SPLIT, len(agreement.split)),))
+    few = agreement.confusions[:FEW_CONFUSIONS]
+    if few:
+        yield _confusion_table(few, "The commonest disagreements of two raters")
+    else:
+        yield Paragraph(why_no_disagreement(agreement))
+    if agreement.split:
+        yield _split_table(agreement.split[:FEW_SPLIT], f"Units that split their raters most; {_DISTANCE}")
+    elif few:
+        yield Paragraph("No unit splits its raters.")
+    further = _further(agreement)
+    if further:
+        yield Details("Further disagreements and units", further)
 
 
-def _confusion_table(agreement: Agreement) -> Table:
+def _further(agreement: Agreement) -> tuple[Block, ...]:
+    made: list[Block] = []
+    confusions, split = agreement.confusions[FEW_CONFUSIONS:], agreement.split[FEW_SPLIT:]
+    if confusions:
+        made.append(_confusion_table(confusions, f"The next {counted(len(confusions), 'disagreement')}"))
+    if split:
+        made.append(_split_table(split, f"The next {counted(len(split), 'unit')}"))
+    return tuple(made)
+
+
+def why_no_disagreement(agreement: Agreement) -> str:
+    """Return why no disagreement of two raters is listed: too many categories, nothing in common, or none there."""
+    held = len(agreement.categories)
+    if held > MANY_CATEGORIES:
+        return f"The scale has {held:,} categories; with more than {MANY_CATEGORIES} no pairs of categories are listed."
+    if not agreement.pairs:
+        return "No two raters rated two or more of the same units, so no disagreement of two raters is listed."
+    return "No two raters disagree on any unit."
+
+
+def _confusion_table(confusions: Sequence[Confusion], caption: str) -> Table:
     rows = tuple(
         (
             f"{clean(own.first, 24)}: {category(own.first_value)}",
             f"{clean(own.second, 24)}: {category(own.second_value)}",
             tied(f"{own.n:,} of {own.of:,} units ({percent(own.n / own.of) if own.of else _NO_PAIR})"),
         )
-        for own in agreement.confusions
+        for own in confusions
     )
-    return Table("The commonest disagreements of two raters", ("One says", "The other says", "How often"), rows)
+    return Table(caption, ("One says", "The other says", "How often"), rows)
 
 
-def _split_table(agreement: Agreement, start: int, end: int) -> Table:
+def _split_table(split: Sequence[SplitUnit], caption: str) -> Table:
     rows = []
-    for unit in agreement.split[start:end]:
+    for unit in split:
         values = ", ".join(
             f"{clean(name, 20)}: {category(value)}" for name, value in list(unit.values.items())[:SHOWN_RATINGS]
         )
         more = f", and {len(unit.values) - SHOWN_RATINGS} more" if len(unit.values) > SHOWN_RATINGS else ""
-        rows.append((clean(unit.unit), values + more, tied(f"{number(unit.disagreement)} (n = {len(unit.values):,})")))
-    caption = "Units that split their raters most; distance is the mean between two ratings, 1 the worst there is"
+        told = tied(f"{number(unit.disagreement)} (n = {len(unit.values):,})")
+        rows.append((clean(unit.unit), values + more, told))
     return Table(caption, ("Unit", "Ratings", "Distance"), tuple(rows))
 
 

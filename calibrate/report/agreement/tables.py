@@ -8,11 +8,18 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from calibrate.agreement import Agreement, GroupAgreement
 from calibrate.estimate import Estimate, installed_version
+from calibrate.report.agreement.fragment import to_fragment
+from calibrate.report.agreement.quoting import summary
 from calibrate.report.wording import encodable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["COLUMNS", "as_dict", "summary", "to_csv", "to_fragment", "to_frame", "to_json"]
 
 COLUMNS = (
     "scale", "level", "group_by", "group", "rater_1", "rater_2", "coefficient", "value", "low", "high",
@@ -20,6 +27,8 @@ COLUMNS = (
     "seed", "spawn_key", "resamples", "version",
 )  # fmt: skip
 ALL = "all"
+_NUMBERS = ("value", "low", "high", "level_of_interval", "p_value")
+_COUNTS = ("clusters", "resamples")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -35,6 +44,23 @@ def to_csv(agreements: Sequence[Agreement]) -> str:
     for agreement in agreements:
         writer.writerows([_cell(value) for value in row] for row in _rows(agreement))
     return encodable(target.getvalue())
+
+
+def to_frame(agreements: Agreement | Sequence[Agreement]) -> pd.DataFrame:
+    """Return the rows of the CSV as a pandas frame, numbers as numbers: one row a coefficient of each part and pair.
+
+    What is unknown is missing; names stand as they are, and seeds, which may be longer than a number holds, as text.
+    """
+    import pandas as pd
+
+    held = [agreements] if isinstance(agreements, Agreement) else list(agreements)
+    rows = [[encodable(v) if isinstance(v, str) else v for v in row] for own in held for row in _rows(own)]
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    frame[list(_NUMBERS)] = frame[list(_NUMBERS)].astype("float64")
+    frame["n"] = frame["n"].astype("int64")
+    frame["seed"] = [None if seed is None else str(seed) for seed in (row[COLUMNS.index("seed")] for row in rows)]
+    frame[list(_COUNTS)] = frame[list(_COUNTS)].astype("Int64")
+    return frame
 
 
 def _rows(agreement: Agreement) -> Iterator[list[Any]]:
