@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -141,7 +142,8 @@ def _about(store: Store, conversations: set[str]) -> dict[str, dict[str, Any]]:
         told = {name: getattr(talk, name, None) for name in ABOUT if name != "source"}
         told["source"] = talk.provenance.format if talk.provenance else None
         tags = {**items.get(talk.item, {}), **talk.tags}
-        known[talk.id] = told | {str(tag): value for tag, value in tags.items() if tag not in told}
+        taken = {*told, *COLUMNS, "criterion"}  # a tag called value is no rating
+        known[talk.id] = told | {str(tag): value for tag, value in tags.items() if str(tag) not in taken}
     return known
 
 
@@ -184,8 +186,14 @@ def scale_categories(scale: Scale, values: Iterable[Any]) -> list[Any] | None:
     return None
 
 
-def read_rating_table(path: Path) -> pd.DataFrame:
+_DOCUMENT = re.compile(r"\s*[\[{]\s*[\[{\"]")  # of lists or objects, where a CSV has the names of its columns
+_INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls the columns of an index without a name
+
+
+def read_rating_table(path: Path, notes: list[str] | None = None) -> pd.DataFrame:
     """Read all columns of a CSV, TSV, JSON Lines or Parquet file as texts; a blank cell is None.
+
+    A column without a name is a saved index and is left out. What was left out or guessed is added to `notes`.
 
     Raises:
         InputError: there is no such file, or it is no table.
@@ -195,13 +203,21 @@ def read_rating_table(path: Path) -> pd.DataFrame:
     from annotate.fidelity_columns import plain_name, read_columns
     from annotate.fidelity_tables import check_readable
     from annotate.importers.contract import Notes
+    from annotate.importers.reading import head_text
     from annotate.importers.sheets import Sheet
 
     check_readable(path)
-    header = [name for name in Sheet.open(path, None, Notes()).header if name]
+    sheet = Sheet.open(path, None, Notes())
+    if sheet.kind == "csv" and _DOCUMENT.match(head_text(path)):
+        raise InputError(f"{path}: is a JSON document. Write one object a line (JSON Lines), or save it as CSV.")
+    header = [name for name in sheet.header if name and not _INDEX.fullmatch(name)]
     if not header:
         raise InputError(f"{path}: is no table. Give a CSV, JSON Lines or Parquet file with a line of column names.")
     columns = read_columns(path, {name: (plain_name(name),) for name in header}, ())
     if not columns.rows:
         raise InputError(f"{path}: has column names and no rows. Check the export that wrote it.")
+    if notes is not None:
+        notes += columns.notes
+        if len(header) < len(sheet.header):
+            notes.append("a column without a name (a saved index) was left out; name it where it holds ratings")
     return pd.DataFrame({name: pd.Series(cells) for name, cells in columns.cells.items()})

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from annotate.errors import InputError
+from annotate.errors import InputError, nearest
 from annotate.study import Study
 from annotate.tau_commands import parse_names
 from apps.cli.options import answer, json_option, labelled, open_study, row, shown_path, study_options
@@ -85,9 +85,20 @@ def command(path: Path | None, folder: Path | None, store: str | None, as_json: 
             "categories": tuple(parse_names(given["categories"] or "")) or None,
         }
     )
+    _check_out(asked)
     found, left_out = _from_file(path, asked) if path is not None else _from_study(folder, store, asked)
     _print(asked, found, left_out, path, as_json)
     return 0
+
+
+def _check_out(asked: Asked) -> None:
+    """Refuse what could not be written, before anything is computed."""
+    if asked.show and asked.out is None:
+        raise InputError("--open shows the HTML that --out writes. Add --out DIR, or leave out --open.")
+    if asked.out is not None and asked.out.is_symlink() and not asked.out.exists():
+        raise InputError(f"--out {str(asked.out)!r} is a link to a place that does not exist. Name a folder.")
+    if asked.out is not None and asked.out.exists() and not asked.out.is_dir():
+        raise InputError(f"--out {str(asked.out)!r} is a file, and several are written. Name a folder.")
 
 
 @dataclass(frozen=True)
@@ -115,14 +126,17 @@ class Asked:
 
     def kept(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the rows that --only asks for."""
+        from calibrate.agreeing.values import written
+
         for condition in self.only:
             column, sign, value = condition.partition("=")
             if not sign or column not in frame.columns:
                 columns = ", ".join(str(name) for name in frame.columns)
                 raise InputError(f"--only {condition!r} is no COLUMN=VALUE of the table. Its columns are {columns}.")
-            kept = frame[frame[column].astype(str) == value]
+            texts = frame[column].map(written)  # a 3 of a study is held as 3.0
+            kept = frame[(texts == value) & frame[column].notna()]
             if not len(kept):
-                values = ", ".join(sorted({str(held) for held in frame[column].dropna()})[:20])
+                values = ", ".join(sorted({written(held) for held in frame[column].dropna()})[:20])
                 raise InputError(f"--only {condition!r} leaves no row. Column {column!r} has {values or 'no value'}.")
             frame = kept
         return frame
@@ -138,7 +152,8 @@ def _from_file(path: Path, asked: Asked) -> tuple[list[Agreement], list[str]]:
         raise InputError(
             f"{path}: a file does not say how its values were measured. Add --level {', '.join(LEVELS[:-1])} or ratio."
         )
-    frame = asked.kept(read_rating_table(path))
+    notes: list[str] = []
+    frame = asked.kept(read_rating_table(path, notes))
     made = agreement(
         frame,
         level=cast("Level", asked.level),
@@ -156,6 +171,7 @@ def _from_file(path: Path, asked: Asked) -> tuple[list[Agreement], list[str]]:
         scale=path.stem,
         seed=asked.seed or 0,
         resamples=asked.resamples or RESAMPLES,
+        notes=notes,
     )
     return [made], []
 
@@ -177,6 +193,7 @@ def _from_study(folder: Path | None, store: str | None, asked: Asked) -> tuple[l
     study = open_study(folder, store)
     with study.open_store(create=False) as opened:
         by_scale = read_rating_rows(opened, asked.scales or None)
+    _check_raters(by_scale.values(), asked.raters)
     seed = study.config.report.seed if asked.seed is None else asked.seed
     resamples = asked.resamples or study.config.report.resamples
     found: list[Agreement] = []
@@ -190,6 +207,15 @@ def _from_study(folder: Path | None, store: str | None, asked: Asked) -> tuple[l
     if not found and asked.scales:
         raise InputError(f"scale {left_out[0]}. Agreement needs two raters of one unit: have more rated, or judge.")
     return found, left_out
+
+
+def _check_raters(rated: Iterable[ScaleRatings], wanted: Sequence[str]) -> None:
+    """Raise for a rater who was asked for and rated on none of the scales."""
+    known = sorted({str(name) for scale in rated for name in scale.frame["rater"].unique()})
+    for name in wanted:
+        if name not in known:
+            listed = ", ".join(known[:20]) or "none yet"
+            raise InputError(f"there is no rater {name!r} in the study{nearest(name, known[:200])} Raters: {listed}.")
 
 
 def _of_scale(rated: ScaleRatings, asked: Asked, seed: int, resamples: int) -> Agreement | Undefined:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from annotate.errors import InvalidData, nearest
 from calibrate.agreeing.naming import Naming, found, listed, melted
 from calibrate.agreeing.values import declared_values, plain, plain_values, stands_for, suspicious, written
-from calibrate.stats.agreement.coding import is_missing
 from calibrate.stats.agreement.ratings import Level, Ratings, ratings_from_long
+from calibrate.stats.labels import is_missing
 
 if TYPE_CHECKING:
     import pandas as pd

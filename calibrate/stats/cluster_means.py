@@ -78,6 +78,8 @@ def cluster_mean(values: ArrayLike, *clusterings: ArrayLike) -> ClusterMean | Un
     if len(y) == 0:
         return Undefined("no values")
     coded = [cluster_codes(clustering) for clustering in clusterings]
+    if any(len(codes) != len(y) for codes, _ in coded):
+        raise InvalidData("every value needs a cluster: pass columns of equal length.")
     sizes = [groups for _, groups in coded]
     if min(sizes) < 2:
         return Undefined("only one cluster: its spread cannot be told")

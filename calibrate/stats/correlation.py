@@ -8,14 +8,14 @@ bit, and ranking that noise breaks ties at random.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Undefined
-from calibrate.stats.checking import as_numbers
+from calibrate.stats.checking import MOST_COUNTED, as_numbers, check_count, check_number
 
 FloatArray = NDArray[np.float64]
 Coefficient = Literal["spearman", "pearson", "kendall"]
@@ -24,15 +24,17 @@ MIN_PAIRS = 3
 RANK_DECIMALS = 10
 
 
-def spearman(x: ArrayLike, y: ArrayLike) -> float | Undefined:
+def spearman(x: ArrayLike, y: ArrayLike, *, least: int = MIN_PAIRS) -> float | Undefined:
     """Return Spearman's ρ: Pearson's correlation of average ranks (never the shortcut that ignores ties).
+
+    Undefined with fewer than `least` pairs; two pairs, which can only give ±1, have to be asked for.
 
     Checked against scipy's documented example: x = 1..5, y = 5, 6, 7, 8, 7 gives .8207826816681233.
 
     >>> round(spearman([1, 2, 3, 4, 5], [5, 6, 7, 8, 7]), 6)
     0.820783
     """
-    pairs = _pairs(x, y)
+    pairs = _pairs(x, y, least)
     if isinstance(pairs, Undefined):
         return pairs
     from scipy.stats import rankdata
@@ -40,20 +42,22 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float | Undefined:
     return _product_moment(rankdata(pairs[0]), rankdata(pairs[1]))
 
 
-def pearson(x: ArrayLike, y: ArrayLike) -> float | Undefined:
-    """Return Pearson's product-moment correlation.
+def pearson(x: ArrayLike, y: ArrayLike, *, least: int = MIN_PAIRS) -> float | Undefined:
+    """Return Pearson's product-moment correlation; undefined with fewer than `least` pairs (see `spearman`).
 
     scipy's documented example prints −0.8285:
 
     >>> round(pearson([1, 2, 3, 4, 5, 6, 7], [10, 9, 2.5, 6, 4, 3, 2]), 4)
     -0.8285
     """
-    pairs = _pairs(x, y)
+    pairs = _pairs(x, y, least)
     return pairs if isinstance(pairs, Undefined) else _product_moment(*pairs)
 
 
-def kendall(x: ArrayLike, y: ArrayLike, variant: Literal["a", "b", "c"] = "b") -> float | Undefined:
-    """Return Kendall's τ from concordant minus discordant pairs.
+def kendall(
+    x: ArrayLike, y: ArrayLike, variant: Literal["a", "b", "c"] = "b", *, least: int = MIN_PAIRS
+) -> float | Undefined:
+    """Return Kendall's τ from concordant minus discordant pairs; undefined with fewer than `least` (see `spearman`).
 
     `b` divides by the geometric mean of the pairs untied on each side (the default, and what is meant by τ
     without a letter); `a` by all pairs, and stays defined (0) on a constant side; `c` (Stuart) allows for a
@@ -64,11 +68,15 @@ def kendall(x: ArrayLike, y: ArrayLike, variant: Literal["a", "b", "c"] = "b") -
     >>> round(kendall([12, 2, 1, 12, 2], [1, 4, 7, 1, 0]), 4)
     -0.4714
     """
+    if variant not in ("a", "b", "c"):
+        raise InvalidData(f"Kendall's τ is a, b or c, got {variant!r}: take b.")
     if variant == "a":
-        return _kendall_a(*complete_pairs(x, y))
-    pairs = _pairs(x, y)
+        return _kendall_a(*complete_pairs(x, y), least)
+    pairs = _pairs(x, y, least)
     if isinstance(pairs, Undefined):
         return pairs
+    if len(pairs[0]) == 2:  # no ties are left, and all variants are ±1
+        return _kendall_a(*pairs, least)
     from scipy.stats import kendalltau
 
     tau = float(kendalltau(*pairs, variant=variant, method="asymptotic").statistic)
@@ -83,6 +91,8 @@ def spearman_p(rho: float, n: int) -> float | Undefined:
     >>> round(spearman_p(0.8207826816681233, 5), 4)
     0.0886
     """
+    check_count(n, "a number of pairs", 0, MOST_COUNTED)
+    check_number(rho, "a correlation")
     if n < MIN_PAIRS:
         return Undefined("fewer than three pairs")
     from scipy.special import stdtr
@@ -105,6 +115,8 @@ def half_step(coefficient: Coefficient, n: int) -> float:
     >>> round(half_step("spearman", 5), 6)
     0.95
     """
+    check_count(n, "a number of pairs", 2, MOST_COUNTED)
+    check_coefficient(coefficient)
     if coefficient == "spearman":
         return 1.0 - 6.0 / (n**3 - n)
     return 1.0 - 2.0 / (n**2 - n) if coefficient == "kendall" else 1.0 - 1e-6
@@ -123,10 +135,11 @@ def correlate(
     >>> round(correlate("spearman", [0.1 + 0.2, 0.3, 0.4], [1, 2, 3]), 6)
     0.866025
     """
+    check_coefficient(coefficient)
     left, right = complete_pairs(x, y)
     if len(left) < MIN_PAIRS:
         return Undefined("fewer than three pairs")
-    rounded = np.round(left, RANK_DECIMALS), np.round(right, RANK_DECIMALS)
+    rounded = _rounded(left), _rounded(right)
     for name, side in zip(sides, rounded, strict=True):
         if side.min() == side.max():
             return Undefined(f"the {name} side is constant")
@@ -152,10 +165,33 @@ def complete_pairs(x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
     return left[present], right[present]
 
 
-def _pairs(x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray] | Undefined:
+def check_coefficient(coefficient: str) -> None:
+    """Refuse (`InvalidData`) what is not the name of a coefficient.
+
+    >>> check_coefficient("Pearson")
+    Traceback (most recent call last):
+    annotate.errors.InvalidData: a coefficient is spearman, pearson or kendall, got 'Pearson': name one of them.
+    """
+    if coefficient not in get_args(Coefficient):
+        raise InvalidData(f"a coefficient is spearman, pearson or kendall, got {coefficient!r}: name one of them.")
+
+
+def _rounded(values: FloatArray) -> FloatArray:
+    """Return values rounded for comparison; those so large that nothing is behind the point stay as they are."""
+    small = np.abs(values) < 1e15
+    return np.where(small, np.round(np.where(small, values, 0.0), RANK_DECIMALS), values)
+
+
+def _too_few(n: int, least: int) -> Undefined | None:
+    check_count(least, "the least number of pairs", 2, MOST_COUNTED)
+    words = {2: "two", 3: "three"}.get(least, str(least))
+    return Undefined(f"fewer than {words} pairs") if n < least else None
+
+
+def _pairs(x: ArrayLike, y: ArrayLike, least: int) -> tuple[FloatArray, FloatArray] | Undefined:
     left, right = complete_pairs(x, y)
-    if len(left) < MIN_PAIRS:
-        return Undefined("fewer than three pairs")
+    if (trouble := _too_few(len(left), least)) is not None:
+        return trouble
     for name, side in (("first", left), ("second", right)):
         if side.min() == side.max():
             return Undefined(f"the {name} side is constant")
@@ -177,9 +213,9 @@ def _direction(x: FloatArray) -> FloatArray | None:
     return None if length <= 1e-13 * np.sqrt(len(x)) else centred / length
 
 
-def _kendall_a(x: FloatArray, y: FloatArray) -> float | Undefined:
-    if len(x) < MIN_PAIRS:
-        return Undefined("fewer than three pairs")
+def _kendall_a(x: FloatArray, y: FloatArray, least: int) -> float | Undefined:
+    if (trouble := _too_few(len(x), least)) is not None:
+        return trouble
     upper = np.triu_indices(len(x), 1)
     agreement = np.sign(x[:, None] - x)[upper] * np.sign(y[:, None] - y)[upper]
     return float(agreement.mean())

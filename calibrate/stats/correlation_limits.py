@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from annotate.errors import InvalidData
 from calibrate.estimate import Interval, Undefined
-from calibrate.stats.correlation import Coefficient, half_step
+from calibrate.stats.checking import MOST_COUNTED, check_count, check_number
+from calibrate.stats.correlation import Coefficient, check_coefficient, half_step
 from calibrate.stats.group_means import Reliability
 from calibrate.stats.intervals import normal_quantile, t_quantile
 from calibrate.stats.resample import Replicates
@@ -38,6 +40,7 @@ def resampled_spread(replicates: Replicates, limit: float) -> ResampledSpread | 
     trouble = replicates.trouble()
     if trouble is not None:
         return trouble
+    check_limit(limit)
     inside = np.clip(replicates.values, -limit, limit)
     sd_atanh = float(np.arctanh(inside).std(ddof=1))
     if sd_atanh <= 1e-12:
@@ -92,6 +95,9 @@ def noise_free_limits(
             f"the group means vary no more than noise would make them (reliability {first.value:.2f} of the human, "
             f"{second.value:.2f} of the simulated side)"
         )
+    check_number(rho, "a correlation")
+    if not -1.0 <= rho <= 1.0 or not (sd is None or 0.0 <= sd <= 2.0):
+        raise InvalidData(f"a correlation lies in -1..1 and its spread in 0..2, got {rho!r} and {sd!r}: correct them.")
     product = first.value * second.value
     theta = rho / np.sqrt(product)
     cut = float(np.clip(theta, -1.0, 1.0))
@@ -117,6 +123,8 @@ def fisher_limits(
     >>> round(found.low, 2), round(found.high, 2)
     (0.72, 0.99)
     """
+    check_count(n, "a number of pairs", 0, MOST_COUNTED)
+    check_coefficient(coefficient)
     lost, factor = {"pearson": (3, 1.0), "spearman": (3, 1.06), "kendall": (4, 0.437)}[coefficient]
     if n <= lost:
         return Undefined(f"{n} pairs are too few (at least {lost + 1})")
@@ -137,11 +145,28 @@ def jackknife_limits(value: float, left_out: Replicates, limit: float, level: fl
     units = left_out.resamples
     if left_out.undefined:
         return Undefined(f"undefined without one of the {units}")
+    check_limit(limit)
+    if units < 2:
+        return Undefined("fewer than two units")
     theta = np.arctanh(np.clip(left_out.values, -limit, limit))
     se = float(np.sqrt((units - 1) / units * ((theta - theta.mean()) ** 2).sum()))
     if se <= 1e-12:
         return Undefined("leaving out one unit never changes the value")
     return atanh_limits(value, t_quantile(level, units - 1) * se, limit)
+
+
+def check_limit(limit: float) -> None:
+    """Refuse (`InvalidData`) a largest absolute value of resampled correlations that is not between 0 and 1.
+
+    >>> check_limit(1.0)
+    Traceback (most recent call last):
+    annotate.errors.InvalidData: the limit of resampled correlations must be above 0 and below 1, got 1.0: take .999999.
+    """
+    check_number(limit, "the limit of resampled correlations")
+    if not 0.0 < limit < 1.0:
+        raise InvalidData(
+            f"the limit of resampled correlations must be above 0 and below 1, got {limit!r}: take .999999."
+        )
 
 
 def atanh_limits(value: float, reach: float, limit: float) -> Interval:
@@ -153,5 +178,10 @@ def atanh_limits(value: float, reach: float, limit: float) -> Interval:
     >>> round(found.low, 4), round(found.high, 4)
     (0.2443, 0.6907)
     """
+    check_limit(limit)
+    for given, what in ((value, "a correlation"), (reach, "a reach")):
+        check_number(given, what)
+    if not -1.0 <= value <= 1.0 or not reach >= 0.0:
+        raise InvalidData(f"a correlation lies in -1..1, its reach is from 0, got {value!r} and {reach!r}: correct it.")
     centre = float(np.arctanh(np.clip(value, -limit, limit)))
     return Interval(min(value, float(np.tanh(centre - reach))), max(value, float(np.tanh(centre + reach))))

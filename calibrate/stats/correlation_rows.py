@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from annotate.errors import InvalidData
 from calibrate.stats.checking import as_numbers
-from calibrate.stats.correlation import MIN_PAIRS, RANK_DECIMALS, Coefficient
+from calibrate.stats.correlation import MIN_PAIRS, RANK_DECIMALS, Coefficient, check_coefficient
 
 FloatArray = NDArray[np.float64]
 
@@ -30,7 +31,10 @@ def correlation_rows(coefficient: Coefficient, x: ArrayLike, y: ArrayLike, weigh
     >>> correlation_rows("spearman", [1, 2, 3], [2, 1, 3], [[1, 1, 1], [2, 1, 0]]).round(6).tolist()
     [0.5, nan]
     """
+    check_coefficient(coefficient)
     w = as_numbers(weights, "weights of resamples", ndim=2)
+    if not (np.isfinite(w) & (w >= 0)).all() or (w % 1 != 0).any():
+        raise InvalidData("a weight says how often a unit was drawn, a whole number from 0: correct it.")
     drawn = w > 0
     sides = []
     defined = drawn.sum(axis=1) >= MIN_PAIRS
@@ -44,6 +48,20 @@ def correlation_rows(coefficient: Coefficient, x: ArrayLike, y: ArrayLike, weigh
         kernel = {"spearman": _spearman_rows, "pearson": _pearson_rows, "kendall": _kendall_rows}[coefficient]
         result[defined] = np.clip(kernel(sides[0][defined], sides[1][defined], w[defined]), -1.0, 1.0)
     return result
+
+
+def _broadcast(side: ArrayLike, weights: FloatArray) -> FloatArray:
+    """Return values of each resample and unit; those of units that were not drawn may be anything."""
+    values = as_numbers(side, "values to correlate", ndim=None)
+    try:
+        values = np.broadcast_to(values, weights.shape)
+    except ValueError:
+        raise InvalidData(
+            f"values need one entry a unit, shape (unit,) or {weights.shape}, got {values.shape}: pass one of each."
+        ) from None
+    if not np.isfinite(values[weights > 0]).all():
+        raise InvalidData("values of units that were drawn must be finite: drop units that lack one.")
+    return values
 
 
 def midrank_rows(values: FloatArray, weights: FloatArray) -> FloatArray:

@@ -11,6 +11,7 @@ conversations that share their assistants are not independent: see `GROUP_REMARK
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Interval, Undefined
-from calibrate.stats.checking import as_numbers, check_count, check_number
+from calibrate.stats.checking import MOST_COUNTED, as_numbers, check_count, shown
 from calibrate.stats.correlation import correlate
 from calibrate.stats.correlation_limits import fisher_limits
 from calibrate.stats.intervals import check_level, normal_quantile
@@ -143,6 +144,7 @@ def compare_overlapping(
     [-1.0707, -1.0718, -1.073]
     """
     _check(n, level, r12=r12, r13=r13, r23=r23)
+    _check_coefficient(coefficient)
     determinant = _determinant(r12, r13, r23)
     z_tests = _z_tests(r12, r13, r23, n, level)
     return OverlappingCorrelations(
@@ -196,6 +198,7 @@ def compare_columns(
     n = len(columns[0])
     names = ("first", "second", "third")
     pairs = ((0, 1), (0, 2), (1, 2))
+    _check_coefficient(coefficient)
     r = [correlate(coefficient, columns[i], columns[j], sides=(names[i], names[j])) for i, j in pairs]
     lacking = _why_undefined(columns, names)
     if lacking is None and not any(isinstance(value, Undefined) for value in r):
@@ -335,13 +338,12 @@ def _zou(first: float, second: float, c: float | None, n: int, level: float) -> 
 
 
 def _check(n: int, level: float, **correlations: float) -> None:
+    check_count(n, "n", MIN_UNITS, MOST_COUNTED, f"compare over at least {MIN_UNITS} units")
     for name, value in correlations.items():
-        if not -1.0 <= value <= 1.0:
-            raise InvalidData(f"a correlation must be in -1..1, got {name} = {value!r}: check how it was computed.")
-    if n != int(n) or n < MIN_UNITS:
-        raise InvalidData(
-            f"n must be a whole number of at least {MIN_UNITS} units, got {n!r}: compare over more units."
-        )
+        if not isinstance(value, Real) or not -1.0 <= value <= 1.0:
+            raise InvalidData(
+                f"a correlation must be in -1..1, got {name} = {shown(value)}: check how it was computed."
+            )
     check_level(level)
 
 
@@ -410,3 +412,8 @@ def _test_line(name: str, test: Comparison | Undefined, digits: int) -> str:
     p = "p < 0.001" if test.p < 0.001 else f"p = {test.p:.3f}"
     symbol = "z" if test.df is None else f"t({test.df})"
     return f"{name}: {symbol} = {test.statistic:.{digits}f}, {p}"
+
+
+def _check_coefficient(coefficient: str) -> None:
+    if coefficient not in ("pearson", "spearman"):
+        raise InvalidData(f"these tests know Pearson's r and Spearman's ρ, got {coefficient!r}: choose one of the two.")

@@ -46,10 +46,7 @@ def permutation_p(observed: float, null: ArrayLike, *, tail: Tail = "two-sided")
     values = as_numbers(null, "drawn values", ndim=None, largest=np.inf)
     if values.ndim != 1 or len(values) == 0:
         raise InvalidData(f"a permutation p needs at least one drawn value, got shape {values.shape}: draw some.")
-    if not np.isfinite(observed):
-        raise InvalidData(
-            f"the observed statistic must be a finite number, not {observed!r}: drop missing values first."
-        )
+    check_number(observed, "the observed statistic")
     return (count_as_extreme(observed, values, tail) + 1) / (len(values) + 1)
 
 
@@ -213,7 +210,6 @@ def check_permutations(permutations: int) -> None:
 
     >>> check_permutations(0)
     Traceback (most recent call last):
-    annotate.errors.InvalidData: at least one permutation is needed, got 0: take 999 or more.
+    annotate.errors.InvalidData: permutations must be a whole number from 1 to 10,000,000, got 0: take 999 or more.
     """
-    if permutations < 1:
-        raise InvalidData(f"at least one permutation is needed, got {permutations}: take 999 or more.")
+    check_count(permutations, "permutations", remedy="take 999 or more")

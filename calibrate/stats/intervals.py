@@ -10,7 +10,9 @@ import numpy as np
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Interval, Undefined
+from calibrate.stats.checking import check_number, is_real, shown
 
+MOST_TRIALS = 1e15  # beyond it limits are the share itself
 NO_TRIALS = Undefined("no trials")
 
 
@@ -21,8 +23,10 @@ def check_level(level: float) -> None:
     Traceback (most recent call last):
     annotate.errors.InvalidData: the level of an interval must be above 0 and below 1, got 95: take .95 for 95 %.
     """
-    if not 0.0 < level < 1.0:
-        raise InvalidData(f"the level of an interval must be above 0 and below 1, got {level!r}: take .95 for 95 %.")
+    if not is_real(level) or not 0.5 < 0.5 + level / 2.0 < 1.0:  # nearer to 0 or 1 there is no quantile
+        raise InvalidData(
+            f"the level of an interval must be above 0 and below 1, got {shown(level)}: take .95 for 95 %."
+        )
 
 
 def normal_quantile(level: float) -> float:
@@ -46,6 +50,9 @@ def t_quantile(level: float, df: float) -> float:
     4.303
     """
     check_level(level)
+    check_number(df, "degrees of freedom")
+    if df < 0.1:
+        raise InvalidData(f"degrees of freedom must be at least .1, got {df!r}: give more rows.")
     from scipy.special import stdtrit
 
     return float(stdtrit(df, 0.5 + level / 2.0))
@@ -185,6 +192,7 @@ def binomial_test(x: int, n: int, null: float = 0.5) -> float | Undefined:
     >>> binomial_test(3, 10)
     0.34375
     """
+    check_number(null, "the share that is tested")
     if not 0.0 <= null <= 1.0:
         raise InvalidData(f"the share that is tested must be in 0..1, got {null!r}: take .5 for chance between two.")
     _check_whole(x, n)
@@ -210,6 +218,8 @@ def equivalence_binomial(x: int, n: int, margin: float, null: float = 0.5) -> fl
     1.0
     """
     _check_whole(x, n)
+    check_number(margin, "the margin")
+    check_number(null, "the share that is tested")
     if not 0 < margin < min(null, 1 - null):
         raise InvalidData(
             f"the margin must be above 0 and below {min(null, 1 - null)!r}, got {margin!r}: give the largest harmless "
@@ -233,9 +243,18 @@ def equivalence_n(margin: float, *, design_effect: float = 1.0, alpha: float = 0
     >>> equivalence_n(0.1), equivalence_n(0.1, design_effect=2)
     (215, 429)
     """
+    check_number(margin, "an equivalence margin")
     if not margin > 0.0:
         raise InvalidData(
             f"an equivalence margin must be above 0, got {margin!r}: give the largest harmless difference."
+        )
+    check_level(1.0 - alpha)
+    check_level(power)
+    check_number(design_effect, "a design effect")
+    if design_effect <= 0.0 or margin < 1e-6 or not design_effect < 1e6:
+        raise InvalidData(
+            f"a margin of {shown(margin)} at a design effect of {shown(design_effect)} needs no number of verdicts "
+            "that could be judged: give a margin from .000001 and a design effect above 0."
         )
     from scipy.special import ndtri
 
@@ -244,8 +263,14 @@ def equivalence_n(margin: float, *, design_effect: float = 1.0, alpha: float = 0
 
 
 def _check_counts(x: float, n: float) -> None:
-    if not (np.isfinite(x) and np.isfinite(n) and 0 <= x <= n):
-        raise InvalidData(f"x must be in 0..n, got x = {x!r} and n = {n!r}: count successes among the n trials only.")
+    if not (_counted(x) and _counted(n) and 0 <= x <= n):
+        raise InvalidData(
+            f"x must be in 0..n, got x = {shown(x)} and n = {shown(n)}: count successes among the n trials only."
+        )
+
+
+def _counted(count: float) -> bool:
+    return is_real(count) and abs(count) <= MOST_TRIALS
 
 
 def _check_whole(x: float, n: float) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import ne
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from annotate.errors import InvalidData
+from calibrate.stats.checking import as_labels
 
 IntArray = NDArray[np.int64]
 MISSING = -1
@@ -21,7 +25,7 @@ def numbered(labels: ArrayLike) -> tuple[IntArray, NDArray[Any]]:
     >>> codes.tolist(), distinct.tolist()
     ([0, 1, 0, -1], ['b', 'a'])
     """
-    held = np.asarray(labels).reshape(-1)
+    held = _one_column(labels)
     if held.dtype == object:
         return _objects(held)
     present = ~np.isnan(held) if held.dtype.kind == "f" else np.ones(len(held), dtype=bool)
@@ -41,23 +45,35 @@ def places_of(labels: ArrayLike, known: ArrayLike) -> IntArray:
     [1, 0, -1]
     """
     codes, distinct = numbered(labels)
-    place: Mapping[Any, int] = {label: index for index, label in enumerate(np.asarray(known).tolist())}
+    place: Mapping[Any, int] = {label: index for index, label in enumerate(_one_column(known).tolist())}
     found = np.array([*(place.get(label, MISSING) for label in distinct.tolist()), MISSING], dtype=np.int64)
     return found[codes]
 
 
+def _one_column(labels: ArrayLike) -> NDArray[Any]:
+    held = as_labels(labels, "labels")
+    if held.ndim != 1:
+        raise InvalidData(f"labels need one axis, one label a row, got shape {held.shape}: pass one column.")
+    return held
+
+
 def _objects(held: NDArray[Any]) -> tuple[IntArray, NDArray[Any]]:
     place: dict[Any, int] = {}
-    codes = [MISSING if _is_missing(label) else place.setdefault(label, len(place)) for label in held.tolist()]
+    codes = [MISSING if is_missing(label) else place.setdefault(label, len(place)) for label in held.tolist()]
     distinct = np.empty(len(place), dtype=object)
     distinct[:] = list(place)
     return np.array(codes, dtype=np.int64), distinct
 
 
-def _is_missing(label: Any) -> bool:
-    if isinstance(label, str):
-        return False
-    if label is None:
+def is_missing(label: Any) -> bool:
+    """Return whether a label is None, nan, or another library's mark for what is not there.
+
+    >>> [is_missing(label) for label in (None, float("nan"), 0, "", "nan")]
+    [True, True, False, False, False]
+    """
+    if label is None or isinstance(label, str):
+        return label is None
+    try:
+        return bool(ne(label, label))
+    except TypeError:  # a mark that equals nothing, itself included
         return True
-    different = label != label  # noqa: PLR0124 - only nan differs from itself
-    return different is not False and different is not np.False_

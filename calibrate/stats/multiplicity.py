@@ -7,8 +7,10 @@ Both hold however the tests depend on each other. A test without a p (None) stay
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 
 from annotate.errors import InvalidData
+from calibrate.stats.checking import check_number, shown
 
 
 def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
@@ -73,6 +75,7 @@ def rejected_by_benjamini_yekutieli(p_values: Sequence[float | None], q: float =
     >>> rejected_by_benjamini_yekutieli([0.01, 0.04, 0.03, 0.005])
     (True, False, False, True)
     """
+    check_number(q, "q")
     if not 0.0 < q < 1.0:
         raise InvalidData(f"q, the share of false claims allowed, must be above 0 and below 1, not {q!r}; take .05.")
     known = _ordered(p_values)
@@ -92,8 +95,8 @@ def _ordered(p_values: Sequence[float | None]) -> list[tuple[float, int]]:
     """Return the p-values that there are, smallest first, each with its place."""
     known = [(p, index) for index, p in enumerate(p_values) if p is not None]
     for p, index in known:
-        if not 0.0 <= p <= 1.0:
+        if not isinstance(p, Real) or not 0.0 <= p <= 1.0:
             raise InvalidData(
-                f"a p-value must be in 0..1, got {p!r} at place {index + 1}: give None for a missing one."
+                f"a p-value must be in 0..1, got {shown(p)} at place {index + 1}: give None for a missing one."
             )
     return sorted(known)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Estimate, Interval, Undefined
+from calibrate.stats.checking import MOST_COUNTED, check_count
 from calibrate.stats.proportions import paired_difference
 
 NO_DISCORDANT = Undefined("no discordant pairs")
@@ -173,8 +174,7 @@ def _chi_square(b: int, c: int, gap: int) -> ChiSquare | Undefined:
 
 
 def _whole(count: int, name: str) -> int:
-    if not (np.isfinite(count) and count >= 0 and count == int(count)):
-        raise InvalidData(f"{name} must be a whole number of pairs, at least 0, got {count!r}: count complete pairs.")
+    check_count(count, f"the count {name}", 0, MOST_COUNTED, "count complete pairs")
     return int(count)
 
 

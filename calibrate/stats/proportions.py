@@ -12,6 +12,7 @@ import numpy as np
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Interval, Undefined
+from calibrate.stats.checking import MOST_COUNTED, check_count
 from calibrate.stats.intervals import wilson
 
 NO_PAIRS = Undefined("there is no pair")
@@ -49,8 +50,7 @@ def paired_difference(
     (0.0562, 0.3292)
     """
     counts = (both, first_only, second_only, neither)
-    if min(counts) < 0:
-        raise InvalidData(f"counts of pairs must not be negative, got {counts!r}: count the pairs of each kind.")
+    _check_pairs(counts, method)
     n = sum(counts)
     if n == 0:
         return NO_PAIRS
@@ -72,6 +72,7 @@ def pair_phi(both: int, first_only: int, second_only: int, neither: int, *, meth
     >>> round(pair_phi(18, 12, 2, 18), 6), pair_phi(18, 12, 2, 18, method=8)
     (0.458333, 0.5)
     """
+    _check_pairs((both, first_only, second_only, neither), method)
     n = both + first_only + second_only + neither
     margins = (both + first_only, second_only + neither, both + second_only, first_only + neither)
     product = float(np.prod([float(margin) for margin in margins]))
@@ -81,3 +82,10 @@ def pair_phi(both: int, first_only: int, second_only: int, neither: int, *, meth
     if method == 10 and cross > 0:
         cross = max(0.0, cross - n / 2)
     return cross / float(np.sqrt(product))
+
+
+def _check_pairs(counts: tuple[int, ...], method: int) -> None:
+    for count in counts:
+        check_count(count, "a count of pairs", 0, MOST_COUNTED, "count the pairs of each kind")
+    if method not in (8, 10):
+        raise InvalidData(f"Newcombe's method for pairs is 8 or 10, got {method!r}: take 10.")

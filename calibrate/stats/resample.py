@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -41,7 +42,9 @@ class Replicates:
     @classmethod
     def of(cls, values: ArrayLike) -> Replicates:
         """Return replicates from an array in which nan marks an undefined resample."""
-        array = np.asarray(values, dtype=np.float64)
+        array = as_numbers(values, "replicates")
+        if np.isinf(array).any():
+            raise InvalidData("replicates must be finite, nan where undefined: leave out those that overflow.")
         missing = np.isnan(array)
         return cls(values=array[~missing], undefined=int(missing.sum()))
 
@@ -81,6 +84,11 @@ def canonical_order(cluster: ArrayLike, *columns: ArrayLike) -> IntArray:
     [1, 2, 0]
     """
     codes, clusters = cluster_codes(cluster)
+    lengths = [len(codes), *(np.size(np.asarray(column, dtype=object)) for column in columns)]
+    if len(set(lengths)) > 1:
+        raise InvalidData(
+            f"every row needs a cluster and its values, got lengths {lengths}: pass columns of one length."
+        )
     held = np.column_stack([as_numbers(column, "values", largest=np.inf) for column in columns])
     kinds = np.unique(held, axis=0, return_inverse=True)[1].reshape(-1) if len(held) else codes
     order = np.lexsort((kinds, codes))
@@ -95,11 +103,8 @@ def cluster_weights(clusters: int, resamples: int, rng: Generator) -> IntArray:
     >>> cluster_weights(4, 3, np.random.default_rng(1)).sum(axis=1).tolist()
     [4, 4, 4]
     """
-    if clusters < 1 or resamples < 1:
-        raise InvalidData(
-            f"at least one cluster and one resample are needed, got {clusters} and {resamples}: give rows, and take "
-            "1000 resamples or more."
-        )
+    check_count(clusters, "clusters", remedy="give rows")
+    check_count(resamples, "resamples", remedy="take 1000 or more")
     return rng.multinomial(clusters, np.full(clusters, 1.0 / clusters), size=resamples)
 
 
@@ -145,8 +150,8 @@ def stratified_weights(cluster: ArrayLike, stratum: ArrayLike, resamples: int, r
             f"cluster and stratum need one entry a row, got {len(codes)} and {len(strata)}: pass columns of "
             "equal length."
         )
-    if clusters < 1 or resamples < 1:
-        raise InvalidData(f"at least one row and one resample are needed, got {clusters} and {resamples}: give both.")
+    check_count(clusters, "clusters", remedy="give rows")
+    check_count(resamples, "resamples", remedy="take 1000 or more")
     own = np.zeros(clusters, dtype=np.int64)
     own[codes] = strata
     if (own[codes] != strata).any():
@@ -233,17 +238,20 @@ def acceleration(left_out: ArrayLike) -> float | Undefined:
     >>> round(acceleration([1, 2, 3, 7]), 6)
     -0.069429
     """
-    values = as_numbers(left_out, "leave-one-out values")
+    values = as_numbers(left_out, "leave-one-out values", largest=1e90)
     if not np.isfinite(values).all():
         raise InvalidData("leave-one-out values must be finite: leave out those that are undefined.")
-    if len(values) < 2 or float(np.ptp(values)) <= 1e-12 * float(np.abs(values).max()):
+    spread = float(np.ptp(values)) if len(values) > 1 else 0.0
+    if spread < 1e-100 or spread <= 1e-12 * float(np.abs(values).max()):
         return Undefined("leaving out one unit never changes the value")
     d = values.mean() - values
     return float((d**3).sum() / (6.0 * (d**2).sum() ** 1.5))
 
 
-def bias_correction(value: float, replicates: FloatArray) -> float | Undefined:
-    """Return z0 = Φ⁻¹ of the share of replicates below the value, those equal to it counting one half.
+def bias_correction(
+    value: float, replicates: FloatArray, *, ties: Literal["half", "none"] = "half"
+) -> float | Undefined:
+    """Return z0 = Φ⁻¹ of the share of replicates below the value, those equal to it counting one half (or nothing).
 
     By hand: one below and one equal of four, Φ⁻¹(3/8).
 
@@ -252,7 +260,8 @@ def bias_correction(value: float, replicates: FloatArray) -> float | Undefined:
     """
     from scipy.special import ndtri
 
-    share = ((replicates < value).sum() + (replicates <= value).sum()) / (2.0 * len(replicates))
+    below, upto = (replicates < value).sum(), (replicates <= value).sum()
+    share = (below + (upto if ties == "half" else below)) / (2.0 * len(replicates))
     return float(ndtri(share)) if 0.0 < share < 1.0 else Undefined("all resamples lie on one side of the value")
 
 

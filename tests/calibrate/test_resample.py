@@ -103,5 +103,5 @@ def test_labels_may_be_mixed_but_not_missing() -> None:
     assert cluster_codes(np.array(["b", 1, "b"], dtype=object))[1] == 2
     with pytest.raises(ValueError, match="no cluster"):
         cluster_codes(np.array(["a", None], dtype=object))
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(ValueError, match="whole number from 1"):
         cluster_weights(0, 5, np.random.default_rng(0))

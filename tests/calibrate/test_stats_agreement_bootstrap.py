@@ -269,7 +269,7 @@ def test_a_hundred_thousand_units_take_seconds() -> None:
     [
         ({"names": ["kappa"]}, "no coefficient is called 'kappa'"),
         ({"names": ["cohen"]}, "for two raters, got 3"),
-        ({"resamples": 0}, "at least one resample"),
+        ({"resamples": 0}, "resamples must be a whole number from 1"),
         ({"cluster": ["a", "b"]}, "one entry a unit"),
         ({"strata": [1, 2, None, 1]}, "strata is missing for unit 2"),
         ({"cluster": ["a", "a", "b", "b"], "strata": [1, 2, 1, 1]}, "lies in two strata"),

@@ -270,3 +270,8 @@ def test_the_print_carries_r23_the_interval_and_the_remarks() -> None:
 def test_the_closer_the_two_sides_the_smaller_a_difference_shows() -> None:
     found = [abs(comparison(compare_overlapping(0.5, 0.2, r23, 50).williams).statistic) for r23 in (0.3, 0.6, 0.8)]
     assert all(a < b for a, b in pairwise(found))
+
+
+def test_kendall_is_none_of_the_two() -> None:
+    with pytest.raises(InvalidData, match="Pearson's r and Spearman's"):
+        compare_columns([1, 2, 3, 4, 5], [2, 1, 4, 3, 5], [1, 3, 2, 5, 4], coefficient="kendall")

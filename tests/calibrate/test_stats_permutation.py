@@ -286,9 +286,9 @@ def test_bad_input_is_refused() -> None:
         two_sample_permutation([1, 2], [3], rng(), first_cluster=["a", "b"])
     with pytest.raises(InvalidData, match="a row is needed"):
         two_sample_permutation([1, 2], [3], rng(), first_cluster=["a"], second_cluster=["b"])
-    with pytest.raises(InvalidData, match="at least one permutation"):
+    with pytest.raises(InvalidData, match="permutations must be a whole number from 1"):
         paired_swaps(["a"], rng(), 0)
-    with pytest.raises(InvalidData, match="at least one permutation"):
+    with pytest.raises(InvalidData, match="permutations must be a whole number from 1"):
         two_sample_permutation([1, 2], [3, 4], rng(), permutations=0)
     with pytest.raises(InvalidData, match="at least one drawn value"):
         permutation_p(1.0, [])

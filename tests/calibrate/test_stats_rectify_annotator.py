@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -159,3 +160,11 @@ def test_neg_rmse_needs_numbers_and_epsilon_a_known_kind() -> None:
     assert dict(EPSILON) == {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
     with pytest.raises(InvalidData, match="expert"):
         epsilon_of("novice")
+
+
+def test_nan_is_no_label() -> None:
+    labels = {i: float(i % 2) for i in range(60)}
+    gone = {i: (math.nan if i < 10 else value) for i, value in labels.items()}
+    outcome = alternative_annotator_test(labels, {"a": gone, "b": labels, "c": labels}, epsilon=0.2)
+    assert [own.n for own in outcome.annotators] == [50, 60, 60]
+    assert alternative_annotator_test(gone, {"b": labels, "c": labels}, epsilon=0.2).annotators[0].n == 50

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from annotate.errors import InvalidData
@@ -173,7 +173,7 @@ def test_correcting_undoes_the_judges_errors(given_labels: Any) -> None:
 
 
 @given(labels)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 def test_mirrored_labels_mirror_the_share(given_labels: Any) -> None:
     m1, m0, q1, q0, n, p = given_labels
     x, tp, tn = round(p * n), round(q1 * m1), round(q0 * m0)

@@ -228,7 +228,7 @@ def test_little_or_constant_data_is_undefined_with_a_reason_and_never_warns(
 def test_broken_requests_are_refused() -> None:
     sample = paired_sample(range(8), range(8), range(8))
     for wrong in ({"permutations": 0}, {"folds": 1}):
-        with pytest.raises(InvalidData, match="2 folds are needed"):
+        with pytest.raises(InvalidData, match="must be a whole number from"):
             classifier_test(sample, np.random.default_rng(1), **wrong)  # type: ignore[arg-type]
     few = classifier_test(sample, np.random.default_rng(1), permutations=1, folds=9)
     assert "8 people are too few for 9 folds" in str(few["auc"].reason)

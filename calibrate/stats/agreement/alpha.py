@@ -18,6 +18,8 @@ from calibrate.stats.agreement.distances import Sums, distances_of, unit_scores
 from calibrate.stats.agreement.pairable import Pairable, pairable_of
 from calibrate.stats.agreement.paradox import paradox_remark
 from calibrate.stats.agreement.ratings import FloatArray, Ratings
+from calibrate.stats.checking import check_count
+from calibrate.stats.intervals import check_level
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -268,7 +270,5 @@ def _without_marginals(ratings: Ratings, units: Pairable) -> float | None:
 
 
 def _check(resamples: int, confidence: float) -> None:
-    if isinstance(resamples, bool) or not isinstance(resamples, int | np.integer) or resamples < 1:
-        raise InvalidData(f"a bootstrap takes at least one resample, got {resamples!r}: give a whole number above 0.")
-    if not 0.0 < confidence < 1.0:
-        raise InvalidData(f"confidence must lie between 0 and 1, got {confidence!r}: give 0.95 for 95 %.")
+    check_count(resamples, "resamples")
+    check_level(confidence)

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Signature, Undefined, fork, signature_of
-from calibrate.stats.checking import as_numbers, check_count
 from calibrate.stats.agreement.bootstrap_sums import (
     BY_CATEGORY,
     BY_RATER,
@@ -34,6 +33,7 @@ from calibrate.stats.agreement.paradox import paradox_remark
 from calibrate.stats.agreement.ratings import FloatArray, IntArray, Ratings
 from calibrate.stats.agreement.raw import marginals_of, sorted_codes
 from calibrate.stats.agreement.weights import Weights, is_identity, ratings_weights
+from calibrate.stats.checking import as_numbers, check_count
 from calibrate.stats.resample import Replicates, canonical_order, percentile_limits
 
 _MAX_DRAWN = 4_000_000  # draws held at a time

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite
-from operator import ne
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from annotate.errors import InvalidData
+from calibrate.stats.labels import is_missing
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -44,20 +44,6 @@ def _objects(values: Any) -> NDArray[np.object_]:
     array = np.empty(len(values), dtype=object)
     array[:] = list(values)
     return array
-
-
-def is_missing(label: Any) -> bool:
-    """Return whether it is None, nan, or a mark of its own kind for what is not there (which equals nothing).
-
-    >>> [is_missing(label) for label in (None, float("nan"), 0, "", "nan")]
-    [True, True, False, False, False]
-    """
-    if label is None or isinstance(label, str):
-        return label is None
-    try:
-        return bool(ne(label, label))
-    except TypeError:
-        return True
 
 
 def declared_categories(categories: Sequence[Any] | None) -> list[Any] | None:
@@ -111,7 +97,7 @@ def coded(
     place = {name: index for index, name in enumerate(names)}
     strange = next((label for label in held if label not in place), None)
     if strange is not None:
-        raise _undeclared(strange, names)
+        raise _undeclared(_whole(strange), names)
     code = np.array([place[label] for label in held], dtype=np.int64)
     if level == "ordinal":
         return tuple(names), code, np.arange(1.0, len(names) + 1.0)
@@ -119,13 +105,14 @@ def coded(
 
 
 def _scores(names: list[Any]) -> FloatArray | None:
-    """Return nominal categories as numbers, where they all are numbers that can be held as such."""
+    """Return nominal categories as numbers, where they all are numbers that can be held as such and told apart."""
     if not names or not all(isinstance(name, int | float) for name in names):
         return None
     try:
-        return np.array([float(name) for name in names])
+        scores = np.array([float(name) for name in names])
     except OverflowError:
         return None
+    return scores if len(np.unique(scores)) == len(names) else None
 
 
 def _in_order(labels: list[Any]) -> list[Any]:
@@ -188,7 +175,7 @@ def written(value: Any) -> str:
     "'word'"
     """
     try:
-        text = repr(value)
+        text = " ".join(repr(value).split())
     except ValueError:  # a whole number of thousands of digits
         return f"a {type(value).__name__} of very many digits"
     return text if len(text) <= 60 else f"{text[:57]}…"

@@ -18,6 +18,7 @@ from calibrate.stats.agreement.coefficient import NO_INTERVAL, Coefficient
 from calibrate.stats.agreement.paradox import paradox_remark
 from calibrate.stats.agreement.ratings import FloatArray, IntArray, Ratings
 from calibrate.stats.agreement.weights import is_identity
+from calibrate.stats.intervals import check_level
 
 ROUNDING = 1e-14
 NO_UNIT = Undefined("no unit has two ratings")

@@ -13,6 +13,7 @@ from calibrate.stats.agreement.coefficient import NO_INTERVAL, Coefficient
 from calibrate.stats.agreement.paradox import paradox_remark
 from calibrate.stats.agreement.ratings import FloatArray, Ratings
 from calibrate.stats.agreement.raw import marginals_of, raw_agreement
+from calibrate.stats.intervals import check_level
 
 METHOD = "F distribution (Shrout and Fleiss 1979), complete units only"
 ICC_NAMES = ("icc_1_1", "icc_2_1", "icc_3_1", "icc_1_k", "icc_2_k", "icc_3_k")

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Undefined
-from calibrate.stats.checking import check_number
 from calibrate.stats.agreement.coefficient import NO_INTERVAL, Coefficient
 from calibrate.stats.agreement.framework import Framework
 from calibrate.stats.agreement.paradox import paradox_remark
@@ -17,6 +16,7 @@ from calibrate.stats.agreement.ratings import IntArray, Ratings
 from calibrate.stats.agreement.raw import disagreeing_share, marginals_of, raw_agreement
 from calibrate.stats.agreement.two_raters import cohen_kappa_of_table
 from calibrate.stats.agreement.weights import Weights, ratings_weights
+from calibrate.stats.checking import check_number
 from calibrate.stats.intervals import wilson
 
 

@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
-from calibrate.stats.agreement.coding import NUMBERS, coded, declared_categories, factorised, is_missing, written
+from calibrate.stats.agreement.coding import NUMBERS, coded, declared_categories, factorised, written
+from calibrate.stats.checking import MOST_COUNTED, as_labels, check_count
+from calibrate.stats.labels import is_missing
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -196,7 +198,10 @@ def ratings_from_long(
     r, raters = _numbers("rater", rater, raters)
     raw, labels = factorised(value)
     if not u.shape == r.shape == raw.shape:
-        raise InvalidData(f"unit, rater and value need one entry a rating, got {u.shape}, {r.shape} and {raw.shape}.")
+        raise InvalidData(
+            f"unit, rater and value need one entry a rating, got {u.shape}, {r.shape} and {raw.shape}: pass columns of "
+            "equal length."
+        )
     missing, outside = _states(labels, not_applicable)
     said = ~missing[raw]
     u, r, raw = _sorted_once(u[said], r[said], raw[said])
@@ -241,7 +246,9 @@ def _rows(table: Any) -> list[Any]:
 
 def _numbers(what: str, given: ArrayLike, most: int | None) -> tuple[IntArray, int]:
     """Return numbers of units or raters, and how many there are."""
-    held = np.asarray(given)
+    held = as_labels(given, f"{what} numbers")
+    if most is not None:
+        check_count(most, f"the number of {what}s", 0, MOST_COUNTED)
     if held.size and held.dtype.kind not in "iu":
         raise InvalidData(f"{what} numbers are whole numbers from 0, got {held.dtype} values: number them first.")
     if held.ndim != 1:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
-from calibrate.stats.checking import shown
+from calibrate.stats.agreement.coding import declared_categories
 from calibrate.stats.agreement.ratings import FloatArray
+from calibrate.stats.checking import shown
 
 
 def contingency_table(first: Sequence[Any], second: Sequence[Any], categories: Sequence[Any]) -> FloatArray:
@@ -32,7 +33,8 @@ def contingency_table(first: Sequence[Any], second: Sequence[Any], categories: S
             f"two raters must rate the same units, got {len(first)} and {len(second)} ratings: give one entry a unit "
             "to each, None where a rating is missing."
         )
-    place = {name: index for index, name in enumerate(categories)}
+    names = declared_categories(categories) or []
+    place = {name: index for index, name in enumerate(names)}
     if len(place) != len(categories):
         raise InvalidData(f"categories must differ, got {shown(tuple(categories))}: list each of them once.")
     table = np.zeros((len(place), len(place)))
@@ -40,7 +42,7 @@ def contingency_table(first: Sequence[Any], second: Sequence[Any], categories: S
         if _missing(mine) or _missing(theirs):
             continue
         for value in (mine, theirs):
-            if value not in place:
+            if isinstance(value, list | dict | set | np.ndarray) or value not in place:
                 raise InvalidData(
                     f"value {shown(value)} is not among the categories {shown(tuple(categories))}: correct or add it."
                 )
@@ -68,14 +70,16 @@ def as_table(table: ArrayLike) -> FloatArray:
     wrong = _no_counts(held)
     if wrong.any():
         raise InvalidData(
-            f"a contingency table holds whole numbers from 0 to 9e15, got {held[wrong][0]:g}: correct it, or take sampling "
-            "weights to `bootstrap_coefficients`."
+            f"a contingency table holds whole numbers from 0 to 9e15, got {held[wrong][0]:g}: correct it, or take "
+            "sampling weights to `bootstrap_coefficients`."
         )
     return held
 
 
 def as_counts(counts: ArrayLike) -> FloatArray:
     """Return a table of how often each unit was put into each category, checked, shape (unit, category).
+
+    An empty list is a table of no units.
 
     Raises:
         InvalidData: not two-dimensional, no category, or an entry that is no whole number from 0.
@@ -87,6 +91,8 @@ def as_counts(counts: ArrayLike) -> FloatArray:
         held = np.asarray(counts, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InvalidData("counts must be numbers: give one row a unit and one column a category.") from None
+    if held.shape == (0,):
+        return held.reshape(0, 1)
     if held.ndim != 2 or not held.shape[1]:
         raise InvalidData(
             f"counts need one row a unit and one column a category, got shape {held.shape}: reshape them."

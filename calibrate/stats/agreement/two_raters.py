@@ -15,13 +15,13 @@ from numpy.typing import ArrayLike
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Interval, Undefined
-from calibrate.stats.checking import as_numbers, shown
 from calibrate.stats.agreement.coefficient import NO_INTERVAL, Coefficient
 from calibrate.stats.agreement.framework import ROUNDING, Framework, chance_corrected
 from calibrate.stats.agreement.paradox import paradox_remark
 from calibrate.stats.agreement.ratings import FloatArray
 from calibrate.stats.agreement.tables import as_table, contingency_table
 from calibrate.stats.agreement.weights import Weights, is_identity, weight_matrix
+from calibrate.stats.checking import as_numbers, shown
 from calibrate.stats.intervals import normal_quantile, wilson
 
 NO_PAIRS = Undefined("no pairs of ratings")
@@ -191,7 +191,10 @@ def scores_of(categories: Sequence[Any]) -> FloatArray:
     ([1.0, 2.0, 4.0], [1.0, 2.0, 3.0])
     """
     if all(isinstance(name, int | float | np.number) for name in categories):
-        return as_numbers(categories, "categories", largest=np.inf)
+        scores = as_numbers(categories, "categories", largest=np.inf)
+        if not np.isfinite(scores).all():
+            raise InvalidData("a declared category is not a finite number: leave it out, or correct it.")
+        return scores
     return np.arange(1.0, len(categories) + 1.0)
 
 
@@ -280,7 +283,9 @@ def _scored(table: ArrayLike, scores: ArrayLike | None) -> tuple[FloatArray, Flo
     held = as_table(table)
     values = np.arange(1.0, len(held) + 1.0) if scores is None else as_numbers(scores, "scores", largest=np.inf)
     if values.shape != (len(held),):
-        raise InvalidData(f"scores need one value a category ({len(held)}), got {shown(values.tolist())}: correct them.")
+        raise InvalidData(
+            f"scores need one value a category ({len(held)}), got {shown(values.tolist())}: correct them."
+        )
     return held, values
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
-from calibrate.stats.checking import as_numbers, shown
 from calibrate.stats.agreement.ratings import FloatArray, Ratings
+from calibrate.stats.checking import as_numbers, shown
 
 WeightName = Literal["identity", "linear", "quadratic", "ordinal"]
 Weights = WeightName | ArrayLike | None

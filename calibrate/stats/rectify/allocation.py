@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
-from calibrate.stats.checking import as_labels, as_numbers, check_count, shown
+from calibrate.stats.checking import MOST_COUNTED, as_labels, as_numbers, check_count, shown
 
 FloatArray = NDArray[np.float64]
 
@@ -66,11 +66,13 @@ def neyman_allocation(
     """
     deviation = as_numbers(spreads, "spreads")
     if deviation.shape != (len(sizes),) or not (np.isfinite(deviation) & (deviation >= 0)).all():
-        raise InvalidData(f"spreads must be {len(sizes)} finite numbers from 0, got {shown(list(spreads))}: one a stratum")
-    if not (np.asarray(sizes) * deviation > 0).any():
+        raise InvalidData(
+            f"spreads must be {len(sizes)} finite numbers from 0, got {shown(list(spreads))}: one a stratum"
+        )
+    if not (as_numbers(sizes, "sizes") * deviation > 0).any():
         flat = proportional_allocation(total, sizes, minimum=minimum, caps=caps)
         return Allocation(flat.exact, flat.counts, "proportional")
-    return allocate(total, sizes, np.asarray(sizes) * deviation, minimum=minimum, caps=caps)
+    return allocate(total, sizes, as_numbers(sizes, "sizes") * deviation, minimum=minimum, caps=caps)
 
 
 def allocate(
@@ -83,10 +85,12 @@ def allocate(
     >>> allocate(10, [2, 50, 50], [0.5, 0.25, 0.25]).counts
     (2, 4, 4)
     """
-    size = np.asarray(sizes)
+    size = as_labels(sizes, "sizes")
+    check_count(total, "a total", 0, MOST_COUNTED)
+    check_count(minimum, "a minimum", 0, MOST_COUNTED)
     weight = as_numbers(shares, "shares")
-    upper = size if caps is None else np.minimum(size, np.asarray(caps))
-    _check(total, size, weight, upper, minimum)
+    upper = size if caps is None else _capped(size, as_labels(caps, "caps"))
+    _check(size, weight, upper)
     lower = np.minimum(minimum, upper)
     if total < lower.sum() or total > upper.sum():
         raise InvalidData(
@@ -139,14 +143,22 @@ def _round(exact: FloatArray, total: int, size: NDArray[np.int64], upper: NDArra
     return tuple(int(count) for count in counts)
 
 
-def _check(total: int, size: NDArray[np.int64], weight: FloatArray, upper: NDArray[np.int64], minimum: int) -> None:
+def _capped(size: NDArray[np.int64], caps: NDArray[np.int64]) -> NDArray[np.int64]:
+    if caps.shape != size.shape or caps.dtype.kind not in "iu" or size.dtype.kind not in "iu":
+        raise InvalidData(f"caps must be whole numbers from 0, one a stratum, got {shown(caps.tolist())}: correct them")
+    return np.minimum(size, caps)
+
+
+def _check(size: NDArray[np.int64], weight: FloatArray, upper: NDArray[np.int64]) -> None:
     if size.ndim != 1 or len(size) == 0 or size.dtype.kind not in "iu" or (size < 0).any():
-        raise InvalidData(f"sizes must be whole numbers from 0, one a stratum, got {shown(size.tolist())}: count the strata")
-    if weight.shape != size.shape or not (np.isfinite(weight) & (weight >= 0)).all() or not (weight > 0).any():
-        raise InvalidData(f"shares must be finite numbers from 0, not all 0, got {shown(weight.tolist())}: one a stratum")
-    if upper.shape != size.shape or (upper < 0).any():
-        raise InvalidData(f"caps must be whole numbers from 0, one a stratum, got {shown(upper.tolist())}: correct them")
-    if total < 0 or total != int(total) or minimum < 0:
         raise InvalidData(
-            f"total and minimum must be whole numbers from 0, got {total!r} and {minimum!r}: correct them"
+            f"sizes must be whole numbers from 0, one a stratum, got {shown(size.tolist())}: count the strata"
+        )
+    if weight.shape != size.shape or not (np.isfinite(weight) & (weight >= 0)).all() or not (weight > 0).any():
+        raise InvalidData(
+            f"shares must be finite numbers from 0, not all 0, got {shown(weight.tolist())}: one a stratum"
+        )
+    if upper.shape != size.shape or (upper < 0).any():
+        raise InvalidData(
+            f"caps must be whole numbers from 0, one a stratum, got {shown(upper.tolist())}: correct them"
         )

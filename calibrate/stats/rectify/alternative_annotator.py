@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Undefined
+from calibrate.stats.checking import check_count, check_number
+from calibrate.stats.labels import is_missing
 
 Scoring = Literal["accuracy", "neg_rmse"] | Callable[[Any, Sequence[Any]], float]
 Labels = Mapping[Hashable, Any]
@@ -98,8 +100,8 @@ def alternative_annotator_test(
 ) -> AlternativeAnnotator:
     """Test whether the model's labels may replace each person's: `model` and each of `humans` map instance → label.
 
-    Labels that are None, and instances without a label of the model or with fewer than `min_humans` people, are left
-    out; people with fewer than `min_instances` are skipped. `scoring`: "accuracy" (share of the others who agree),
+    Labels that are None or nan, and instances without a label of the model or with fewer than `min_humans` people, are
+    left out; people with fewer than `min_instances` are skipped. `scoring`: "accuracy" (share of the others who agree),
     "neg_rmse" (minus root mean square difference, for numbers), or a function of one label and the others'. Undefined
     with nobody left. `InvalidData`: ε or q outside 0..1, an unknown scoring, `min_humans` below 2, a label that is not
     a number under "neg_rmse".
@@ -112,6 +114,7 @@ def alternative_annotator_test(
     (1.0, 1.0, True)
     """
     _check(epsilon, q, min_instances, min_humans)
+    _check_labels(model, humans)
     score = _scorer(scoring)
     held = _eligible(model, humans, min_humans)
     compared: list[tuple[str, NDArray[np.float64], NDArray[np.float64]]] = []
@@ -144,16 +147,23 @@ def alternative_annotator_test(
     )  # fmt: skip
 
 
+def _check_labels(model: Labels, humans: Mapping[str, Labels]) -> None:
+    tables = [model, *(humans.values() if isinstance(humans, Mapping) else [None])]
+    if not all(isinstance(table, Mapping) for table in tables):
+        raise InvalidData("the labels of the model and of each person map instance to label: give dictionaries")
+
+
 def _eligible(
     model: Labels, humans: Mapping[str, Labels], min_humans: int
 ) -> dict[Hashable, tuple[Any, dict[str, Any]]]:
     """Return instance → (label of the model, label of each person), where there are enough of them."""
+    known = {instance: label for instance, label in model.items() if not is_missing(label)}
     people: dict[Hashable, dict[str, Any]] = {}
     for name in sorted(humans):
         for instance, label in humans[name].items():
-            if label is not None and model.get(instance) is not None:
+            if instance in known and not is_missing(label):
                 people.setdefault(instance, {})[name] = label
-    return {i: (model[i], own) for i, own in people.items() if len(own) >= min_humans}
+    return {i: (known[i], own) for i, own in people.items() if len(own) >= min_humans}
 
 
 def _compare(
@@ -211,6 +221,10 @@ def _neg_rmse(label: Any, others: Sequence[Any]) -> float:
 
 
 def _check(epsilon: float, q: float, min_instances: int, min_humans: int) -> None:
+    check_number(epsilon, "ε")
+    check_number(q, "q")
+    check_count(min_humans, "min_humans", 0)
+    check_count(min_instances, "min_instances", 0)
     if not (0 <= epsilon <= 1 and 0 < q < 1):
         raise InvalidData(f"ε must lie in 0..1 and q between 0 and 1, got {epsilon!r} and {q!r}: use .2 and .05")
     if min_humans < 2 or min_instances < 1:

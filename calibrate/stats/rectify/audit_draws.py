@@ -44,8 +44,7 @@ def pj_draws(
     ((4000,), True)
     """
     check_target(target, 0.95)
-    if draws < 1:
-        raise InvalidData(f"at least one draw is needed, got {draws}: ask for more")
+    check_count(draws, "draws")
     groups: dict[str, Any] = {"verdict": verdict, "domain": domain, "domain_weights": domain_weights}
     pooled = pool_verdicts(judged, audited, passed, **groups, finite=target == "finite")
     share = _drawn_shares(pooled, rng, draws)
@@ -73,10 +72,10 @@ def task_bootstrap(
     """
     from calibrate.stats.resample import cluster_codes
 
-    codes = np.atleast_2d(as_numbers(stratum, "stratum codes", ndim=None))
-    if codes.ndim != 2 or (codes % 1 != 0).any():
+    given = np.atleast_2d(as_numbers(stratum, "stratum codes", ndim=None))
+    if given.ndim != 2 or not np.isfinite(given).all() or (given % 1 != 0).any():
         raise InvalidData("stratum codes are whole numbers from -1, shape (proxy, episode): recode them")
-    codes = codes.astype(np.int64)
+    codes = given.astype(np.int64)
     check_count(draws, "draws")
     check_count(strata, "strata")
     tasks, count = cluster_codes(task)

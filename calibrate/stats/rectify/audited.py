@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Interval, Undefined
+from calibrate.stats.checking import check_number
 from calibrate.stats.rectify.audit_draws import pj_draws, task_bootstrap
 from calibrate.stats.rectify.pooling import TARGETS, Target, check_target, pjm_limits
 from calibrate.stats.rectify.rectified import Rectified
@@ -98,16 +99,21 @@ def arrays_of(strata: Sequence[AuditStratum], domain_weights: Mapping[str, float
     >>> arrays_of([AuditStratum("a", "pass", 9, 3, 3), AuditStratum("a", "fail", 5, 3, 0)], None).judged.tolist()
     [5, 9]
     """
+    if not all(isinstance(s, AuditStratum) for s in strata):
+        raise InvalidData("an audit is of AuditStratum records: make them by audit_strata, or one a domain and verdict")
     keys = [(s.domain, s.verdict) for s in strata]
     if len(set(keys)) < len(keys):
         double = next(s for s in strata if keys.count((s.domain, s.verdict)) > 1)
         raise InvalidData(f"{double.name} is given twice: add its counts up")
     present = {s.domain for s in strata}
     if domain_weights is not None and set(domain_weights) != present:
-        odd = sorted(set(domain_weights) ^ present)[0]
+        odd = sorted(set(domain_weights) ^ present, key=str)[0]
         raise InvalidData(
-            f"domain weights must name exactly the audited domains, and {odd!r} is in one of the two only"
+            f"domain weights must name exactly the audited domains, and {odd!r} is in one of the two only: "
+            "weigh each once"
         )
+    for domain, weight in (domain_weights or {}).items():
+        check_number(weight, f"the weight of domain {domain!r}")
     content = {
         d: (
             sorted((VERDICTS.index(s.verdict), s.judged, s.audited, s.passed) for s in strata if s.domain == d),

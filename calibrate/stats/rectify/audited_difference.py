@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Interval, Undefined, fork, signature_of
+from calibrate.stats.checking import check_count
 from calibrate.stats.rectify.audit_draws import pj_draws, task_bootstrap
 from calibrate.stats.rectify.audited import AuditStratum, StratumArrays, Verdict, arrays_of, audited_ufs
 from calibrate.stats.rectify.pooling import TARGETS, Target
@@ -67,6 +68,7 @@ def audited_difference(
     >>> round(difference.value, 3), difference.interval.low > 0.1, difference.interval.high < 0.5
     (0.288, True, True)
     """
+    check_count(draws, "draws")
     if draws < 100:
         raise InvalidData(f"at least 100 draws are needed for limits, got {draws}: ask for 4000")
     both = [audited_ufs(s, domain_weights=domain_weights, target=target, level=level) for s in (first, second)]

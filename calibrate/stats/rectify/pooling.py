@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
 from calibrate.stats.checking import as_labels, as_numbers, shown
-from calibrate.stats.intervals import normal_quantile
+from calibrate.stats.intervals import check_level, normal_quantile
 
 FloatArray = NDArray[np.float64]
 Target = Literal["finite", "tasks"]
@@ -150,6 +150,8 @@ def jeffreys_limits(share: ArrayLike, size: ArrayLike, level: float = 0.95) -> t
 
     check_target("finite", level)
     p, n = _together(as_numbers(share, "shares", ndim=None), as_numbers(size, "sizes", ndim=None))
+    if not (((p >= 0) & (p <= 1)) | np.isnan(p)).all() or (n < 0).any():
+        raise InvalidData("shares must lie in 0..1 and sizes be from 0 (nan where undefined): correct them")
     low, high = p.copy(), p.copy()
     open_ = np.isfinite(n) & np.isfinite(p)
     a, b = p[open_] * n[open_] + 0.5, (1.0 - p[open_]) * n[open_] + 0.5
@@ -191,9 +193,8 @@ def membership(codes: ArrayLike, strata: int, what: str) -> FloatArray:
     """
     given = as_labels(codes, f"{what} codes")
     if given.shape != (strata,) or given.dtype.kind not in "iub" or (given.astype(np.int64) < 0).any():
-        raise InvalidData(
-            f"{what} codes must be {strata} whole numbers from 0, one a stratum, got {shown(given.tolist())}: recode them"
-        )
+        got = shown(given.tolist())
+        raise InvalidData(f"{what} codes must be {strata} whole numbers from 0, one a stratum, got {got}: recode them")
     whole = given.astype(np.int64)
     return np.asarray(whole[:, None] == np.arange(int(whole.max()) + 1), dtype=np.float64)
 

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Interval, Undefined
+from calibrate.stats.checking import LARGEST, as_labels
 from calibrate.stats.intervals import normal_quantile, t_quantile
 from calibrate.stats.rectify.rectified import Rectified
 
@@ -146,7 +147,7 @@ def prediction_powered_mean(
     if sides is None:
         variance = float(residual.var(ddof=ddof)) / n
         if lam:
-            spread = far.var(ddof=ddof) if big > 1 else lam**2 * f.var(ddof=ddof)  # one row has no spread of its own
+            spread = far.var(ddof=ddof) if big > ddof else lam**2 * f.var(ddof=ddof)  # no spread of its own
             variance += float(spread) / big
         df = clusters = None
     else:
@@ -271,10 +272,12 @@ def _sides(cluster: ArrayLike | None, other: ArrayLike | None, n: int, big: int)
         return None
     if cluster is None or (other is None and big > 0):
         raise InvalidData("clusters are needed for labelled and for unlabelled rows: give both, or neither")
-    near = np.asarray(cluster, dtype=object)
-    far = np.asarray([] if other is None else other, dtype=object)
-    if len(near) != n or len(far) != big:
-        raise InvalidData(f"every row needs a cluster, got {len(near)} and {len(far)} for {n} and {big}: give one each")
+    near = as_labels(cluster, "clusters").astype(object)
+    far = as_labels([] if other is None else other, "clusters").astype(object)
+    if near.shape != (n,) or far.shape != (big,):
+        raise InvalidData(
+            f"every row needs a cluster, got {near.shape} and {far.shape} for {n} and {big}: give one each"
+        )
     codes, count = cluster_codes(np.concatenate([near, far]))
     shared = bool(np.intersect1d(codes[:n], codes[n:]).size)
     return _Sides(codes[:n], codes[n:], count, count, shared)
@@ -311,6 +314,8 @@ def _finite(values: ArrayLike, what: str) -> FloatArray:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidData(f"{what} must be one finite number a row, got text or ragged rows: convert them") from error
+    if float(np.abs(array[np.isfinite(array)]).max(initial=0.0)) > LARGEST:
+        raise InvalidData(f"{what} must be at most {LARGEST:g} in size: rescale them")
     if array.ndim != 1 or not np.isfinite(array).all():
         raise InvalidData(f"{what} must be one finite number a row: drop rows with missing values first")
     return array

@@ -15,7 +15,8 @@ import numpy as np
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Interval, Undefined
-from calibrate.stats.intervals import normal_quantile
+from calibrate.stats.checking import MOST_COUNTED, check_number, shown
+from calibrate.stats.intervals import check_level, normal_quantile
 from calibrate.stats.rectify.rectified import Rectified
 
 
@@ -82,11 +83,8 @@ def rogan_gladen(
     >>> f"{corrected.raw:.3f} [{corrected.lang_reiczigel.low:.3f}, {corrected.lang_reiczigel.high:.3f}]"
     '0.114 [0.037, 0.195]'
     """
-    for hits, size, what in ((positive, n, "positive"), (tp, n_pos, "tp"), (tn, n_neg, "tn")):
-        if not (np.isfinite(hits) and np.isfinite(size) and 0 <= hits <= size):
-            raise InvalidData(f"{what} must lie in 0..{size!r}, got {hits!r}: count the labels again")
-    if not 0 < level < 1:
-        raise InvalidData(f"a confidence level must lie between 0 and 1, got {level!r}: use 0.95")
+    _check(positive, n, tp, n_pos, tn, n_neg)
+    check_level(level)
     labelled = int(n_pos + n_neg)
     q1 = tp / n_pos if n_pos else Undefined("no human pass among the labels: sensitivity is unknown")
     q0 = tn / n_neg if n_neg else Undefined("no human fail among the labels: specificity is unknown")
@@ -126,6 +124,7 @@ def lang_reiczigel_limits(
     >>> round(limits.low, 2), round(limits.high, 2)
     (0.58, 0.87)
     """
+    _check(positive, n, tp, n_pos, tn, n_neg)
     z = normal_quantile(level)
     size, m1, m0 = n + z * z, n_pos + 2, n_neg + 2
     p, q1, q0 = (positive + z * z / 2) / size, (tp + 1) / m1, (tn + 1) / m0
@@ -154,6 +153,8 @@ def lee_limits(
     (0.037, 0.195)
     """
     for share, size, what in ((p, n, "p"), (q0, m0, "q0"), (q1, m1, "q1")):
+        check_number(share, what)
+        check_number(size, f"the size of {what}")
         if not (0 <= share <= 1 and size >= 0):
             raise InvalidData(
                 f"{what} must be a share in 0..1 of a sample, got {share!r} of {size!r}: divide by the size"
@@ -165,6 +166,14 @@ def lee_limits(
     if isinstance(uncut, Undefined):
         return uncut
     return Interval(float(np.clip(uncut.low, 0, 1)), float(np.clip(uncut.high, 0, 1)))
+
+
+def _check(positive: float, n: float, tp: float, n_pos: float, tn: float, n_neg: float) -> None:
+    for hits, size, what in ((positive, n, "positive"), (tp, n_pos, "tp"), (tn, n_neg, "tn")):
+        check_number(hits, what)
+        check_number(size, f"the number that {what} is part of")
+        if not 0 <= hits <= size <= MOST_COUNTED:
+            raise InvalidData(f"{what} must lie in 0..{shown(size)}, got {shown(hits)}: count the labels again")
 
 
 def _why_refused(n: float, q1: float | Undefined, q0: float | Undefined) -> Undefined | None:

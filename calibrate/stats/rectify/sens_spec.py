@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Estimate, Interval, Undefined
-from calibrate.stats.checking import as_labels, as_numbers
-from calibrate.stats.intervals import normal_quantile, t_quantile, wilson
+from calibrate.stats.checking import MOST_COUNTED, as_labels, as_numbers, check_count
+from calibrate.stats.intervals import check_level, normal_quantile, t_quantile, wilson
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -87,9 +87,8 @@ def judge_validity_of_counts(tp: int, fn: int, fp: int, tn: int, *, level: float
     """
     counts = {"tp": tp, "fn": fn, "fp": fp, "tn": tn}
     for name, count in counts.items():
-        if not np.isfinite(count) or count < 0 or count != int(count):
-            raise InvalidData(f"counts must be whole numbers from 0, got {name} = {count!r}: count the decisions again")
-    _check_level(level)
+        check_count(count, f"the count {name}", 0, MOST_COUNTED, "count the decisions again")
+    check_level(level)
 
     def share(hits: int, n: int, what: str) -> Share:
         value = hits / n if n else Undefined(f"no {what}")
@@ -126,7 +125,7 @@ def judge_validity(
     (0.86, 0.96)
     """
     f, y = _binary(judge, "judge"), _binary(human, "human")
-    _check_level(level)
+    check_level(level)
     if len(f) != len(y):
         raise InvalidData(f"every decision needs both verdicts, got {len(f)} and {len(y)}: give arrays of one length")
     w = _weights(weights, len(f))
@@ -220,7 +219,3 @@ def _codes(cluster: ArrayLike | None, n: int) -> NDArray[np.int64] | None:
     if len(codes) != n:
         raise InvalidData(f"every decision needs a cluster, got {len(codes)} for {n}: give arrays of one length")
     return codes
-
-
-def _check_level(level: float) -> None:
-    check_level(level)

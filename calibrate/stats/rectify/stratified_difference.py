@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Interval, Undefined
-from calibrate.stats.checking import as_labels, as_numbers
+from calibrate.stats.checking import as_labels, as_numbers, shown
 from calibrate.stats.intervals import normal_quantile, t_quantile
 from calibrate.stats.rectify.audited import PJM, AuditStratum, StratumArrays, Verdict, arrays_of, audited_ufs
 from calibrate.stats.rectify.pooling import TARGETS, Target, mover_limits, pool_verdicts
@@ -153,7 +153,10 @@ def _rows(
     judge: ArrayLike, human: ArrayLike, domain: Sequence[str] | None, flagged: ArrayLike | None
 ) -> tuple[FloatArray, FloatArray, Sequence[str], NDArray[np.bool_]]:
     f, y = as_numbers(judge, "judge verdicts"), as_numbers(human, "human outcomes")
-    where = ["all"] * len(f) if domain is None else domain
+    where = ["all"] * len(f) if domain is None else list(domain)
+    if not all(isinstance(name, str) for name in where):
+        strange = next(name for name in where if not isinstance(name, str))
+        raise InvalidData(f"a domain is a name, got {shown(strange)}: give each row's domain as a text")
     odd = np.zeros(len(f), dtype=bool) if flagged is None else as_labels(flagged, "flags").astype(bool)
     if f.ndim != 1 or not f.shape == y.shape == odd.shape or len(where) != len(f):
         raise InvalidData(

@@ -120,6 +120,8 @@ def stratified_mean(strata: Sequence[Stratum]) -> StratifiedMean:
     >>> round(acres.value), round(acres.se)
     (295561, 16380)
     """
+    if not all(isinstance(s, Stratum) for s in strata):
+        raise InvalidData("a stratified mean is of Stratum records: make them by strata_of or Stratum.of_share")
     if len({s.name for s in strata}) < len(strata):
         raise InvalidData("a stratum is given twice: add its units up")
     held = sorted((s for s in strata if s.size > 0), key=lambda s: (s.size, s.drawn, s.mean or 0.0, s.variance or 0.0))
@@ -201,8 +203,11 @@ def sen_yates_grundy_variance(values: ArrayLike, inclusion: ArrayLike, joint: Ar
         return Undefined(f"{len(y)} drawn units are too few (at least 2)")
     one, two = np.triu_indices(len(y), 1)
     ratio = y / pi
-    variance = float(((pi[one] * pi[two] - both[one, two]) / both[one, two] * (ratio[one] - ratio[two]) ** 2).sum())
-    return variance if variance >= 0 else Undefined("the estimated variance is negative")
+    share, gap = pi[one] * pi[two] / both[one, two] - 1.0, (ratio[one] - ratio[two]) ** 2
+    variance = float((share * gap).sum())
+    if variance < -1e-12 * float(gap.sum()):
+        return Undefined("the estimated variance is negative")
+    return max(variance, 0.0)
 
 
 def design_variance(values: ArrayLike, inclusion: ArrayLike, joint: ArrayLike) -> float:
@@ -236,7 +241,9 @@ def two_draw_inclusion(chances: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """
     psi = as_numbers(chances, "chances")
     if psi.ndim != 1 or len(psi) < 2 or not ((psi > 0) & (psi < 1)).all() or abs(psi.sum() - 1) > 1e-9:
-        raise InvalidData(f"chances must lie between 0 and 1 and sum to 1, got {shown(psi.tolist())}: divide by their sum")
+        raise InvalidData(
+            f"chances must lie between 0 and 1 and sum to 1, got {shown(psi.tolist())}: divide by their sum"
+        )
     one = np.outer(psi / (1 - psi), psi)
     joint = one + one.T
     np.fill_diagonal(joint, 0.0)

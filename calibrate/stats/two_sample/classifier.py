@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from annotate.errors import InvalidData
 from calibrate.estimate import Estimate, Interval, Signature, Undefined, fork, signature_of
+from calibrate.stats.checking import check_count
 from calibrate.stats.cluster_means import cluster_mean
+from calibrate.stats.exchange import check_permutations
+from calibrate.stats.intervals import check_level
 from calibrate.stats.two_sample.distances import smallest_p
 from calibrate.stats.two_sample.folds import Folds, half_split, person_item_folds
 from calibrate.stats.two_sample.samples import BoolArray, FloatArray, TwoSample, observed_labels, permuted_labels
@@ -74,10 +76,9 @@ def classifier_test(
     >>> print(same["auc"].format())
     AUC undefined (no feature varies) n = 6
     """
-    if permutations < 1 or folds < 2:
-        raise InvalidData(
-            f"at least 1 permutation and 2 folds are needed, got {permutations} and {folds}: raise what is too small."
-        )
+    check_permutations(permutations)
+    check_count(folds, "folds", 2)
+    check_level(level)
     child = fork(rng)
     signature = signature_of(child, permutations)
     trouble = _trouble(sample)

@@ -8,6 +8,9 @@ from numpy.random import Generator
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Estimate, Signature, Undefined, fork, signature_of
+from calibrate.stats.checking import check_count
+from calibrate.stats.exchange import check_permutations
+from calibrate.stats.intervals import check_level
 from calibrate.stats.two_sample.distances import (
     NAMES,
     U_STATISTICS,
@@ -65,11 +68,9 @@ def compare(
     for name in distances:
         if name not in NAMES:
             raise InvalidData(f"a distance is one of {', '.join(NAMES)}, got {name!r}: choose one of them.")
-    if not 0.0 < level < 1.0:
-        raise InvalidData(f"a level lies between 0 and 1, got {level!r}: give .95 for 95 %.")
-    if min(permutations, splits) < 1:
-        least = f"at least 1 permutation and 1 split are needed, got {permutations} and {splits}"
-        raise InvalidData(f"{least}: ask for 999 and 200.")
+    check_level(level)
+    check_permutations(permutations)
+    check_count(splits, "splits", remedy="ask for 200")
     child = fork(rng)
     signature = signature_of(child, permutations)
     labels, halves = permuted_labels(sample, child, permutations), half_labels(sample, child, splits)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from calibrate.estimate import Undefined
+from calibrate.stats.checking import check_count
 from calibrate.stats.two_sample.samples import BoolArray, FloatArray, IntArray, TwoSample
 
 CROSSED_FOLDS = 3  # people and items are both cut in three: nine cells, each trained on four ninths of the rows
@@ -36,6 +37,7 @@ def person_item_folds(sample: TwoSample, rng: Generator, folds: int = 5) -> Fold
     >>> found.method, found.test.sum(axis=0).tolist()
     ('2 folds of people and items without connection', [1, 1, 1, 1, 1, 1, 1, 1])
     """
+    check_count(folds, "folds", 2)
     person = sample.person[sample.unit] if len(sample.unit) else sample.unit
     if sample.item is None:
         if sample.persons < folds:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from annotate.errors import InvalidData
 from calibrate.estimate import Estimate, Interval, Undefined
-from calibrate.stats.checking import as_numbers, check_count, check_number
-from calibrate.stats.intervals import normal_quantile, t_quantile
+from calibrate.stats.checking import MOST_COUNTED, as_numbers, check_count, check_number, shown
+from calibrate.stats.intervals import check_level, normal_quantile, t_quantile
 from calibrate.stats.two_sample.distances import MIN_PERSONS, U_STATISTICS, DistanceName, Measure, measure
 from calibrate.stats.two_sample.samples import FloatArray, TwoSample, labels_without_each_person, observed_labels
 
+LARGEST_FIGURE = 1e70  # so that no product of four is infinite
 LEAST_RATIO = 4.0  # standard errors between floor and ceiling; with fewer the limits of the ratio are no help
 
 
@@ -52,8 +54,12 @@ def fieller(
     'the denominator 2 is only 2.0 standard errors from 0, at least 4 are needed'
     """
     matrix = _covariance(covariance, 2)
-    if not (np.isfinite(numerator) and np.isfinite(denominator)):
-        raise InvalidData(f"a ratio needs finite figures, got {numerator!r} and {denominator!r}: drop undefined ones.")
+    check_level(level)
+    _check_figures(numerator, denominator, least_ratio)
+    if df is not None:
+        check_number(df, "degrees of freedom")
+    if df is not None and df < 1:
+        raise InvalidData(f"degrees of freedom must be at least 1, got {df!r}: compare over more people.")
     se = float(np.sqrt(matrix[1, 1]))
     if denominator == 0.0:
         return Undefined("the denominator is 0")
@@ -98,6 +104,8 @@ def placement(
     >>> print(placement(0.3, 0.1, 0.2, [0.04, 0.02, 0.05], n=100).format("R"))
     R undefined (ceiling − floor: the denominator 0.1 is only 1.9 standard errors from 0, at least 4 are needed) n = 100
     """
+    check_count(n, "n", 0, MOST_COUNTED)
+    _check_figures(measured, floor, ceiling)
     given = as_numbers(covariance, "a covariance", ndim=None)
     if given.ndim == 1 and (given < 0).any():
         raise InvalidData(f"a standard error is at least 0, got {float(given.min())}: give standard errors.")
@@ -142,6 +150,8 @@ def joint_covariance(samples: list[TwoSample], name: DistanceName) -> FloatArray
     """
     if name not in U_STATISTICS:
         return Undefined("only energy and MMD have a jackknife; KS and Wasserstein stand beside their floor")
+    if not samples:
+        raise InvalidData("a covariance needs at least one sample, got none: give the samples that are compared.")
     columns: list[FloatArray] = []
     width: float | None = None
     for sample in samples:
@@ -197,6 +207,14 @@ def distance_placement(twins: TwoSample, control: TwoSample, name: DistanceName,
     target = "new people like these, on the same items"
     found = placement(measured, 0.0, ceiling, full, n=twins.pairs, level=level, df=twins.persons - 1, target=target)
     return found.model_copy(update={"clusters": twins.persons})
+
+
+def _check_figures(*figures: float) -> None:
+    if not all(isinstance(figure, Real) and abs(figure) <= LARGEST_FIGURE for figure in figures):
+        got = ", ".join(shown(figure) for figure in figures)
+        raise InvalidData(
+            f"a ratio needs finite figures of at most {LARGEST_FIGURE:g} in size, got {got}: drop undefined ones."
+        )
 
 
 def _covariance(given: ArrayLike, size: int) -> FloatArray:

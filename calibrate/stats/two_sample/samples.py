@@ -15,14 +15,13 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from annotate.errors import InvalidData
+from calibrate.stats.checking import LARGEST, check_count
 from calibrate.stats.exchange import cluster_permutations, paired_swaps
 from calibrate.stats.resample import canonical_order, cluster_codes
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-
-LARGEST = 1e150  # squares of larger values are no numbers any more
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,8 +231,7 @@ def half_labels(sample: TwoSample, rng: Generator, splits: int) -> HalfLabels:
     >>> half_labels(paired_sample([1.0] * 5, [2.0] * 5, list("abcde")), np.random.default_rng(1), 10).persons
     2
     """
-    if splits < 1:
-        raise InvalidData(f"at least one split is needed, got {splits}: ask for 200.")
+    check_count(splits, "splits", remedy="ask for 200")
     own, others = np.flatnonzero(sample.first), np.flatnonzero(~sample.first)
     size = min(len(own) // 2, len(others))
     dealt = rng.permuted(np.tile(own, (splits, 1)), axis=1)
