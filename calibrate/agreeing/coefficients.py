@@ -19,6 +19,7 @@ from calibrate.stats.agreement.bootstrap import bootstrap_coefficients
 from calibrate.stats.agreement.coefficient import Coefficient
 from calibrate.stats.agreement.paradox import paradox_remark
 from calibrate.stats.agreement.ratings import Ratings
+from calibrate.stats.agreement.raw import disagreeing_share, marginals_of
 
 RAW = Metric("raw_agreement", "proportion", average, symbol="raw")
 MANY_CATEGORIES = 50  # beyond it a table of categories says nothing, and weights need one
@@ -179,19 +180,8 @@ def _raw(rated: Ratings, cluster: NDArray[np.object_] | None, settings: Settings
 
 def agreeing_share(ratings: Ratings) -> NDArray[np.float64]:
     """Return the share of equal pairs among each unit's ratings, shape (unit,); nan where it has fewer than two."""
-    size = ratings.per_unit.astype(np.float64)
-    order = np.lexsort((ratings.code, ratings.unit))
-    unit, code = ratings.unit[order], ratings.code[order]
-    starts = np.ones(len(unit), dtype=bool)
-    starts[1:] = (np.diff(unit) != 0) | (np.diff(code) != 0)
-    first = np.flatnonzero(starts)
-    same = np.diff(np.append(first, len(unit))).astype(np.float64)
-    equal = np.bincount(unit[first], weights=same * (same - 1.0), minlength=ratings.units)
-    return np.asarray(equal / np.where(size > 1, size * (size - 1.0), np.nan))
+    return np.where(ratings.per_unit > 1, 1.0 - disagreeing_share(ratings), np.nan)
 
 
 def _marginals(rated: Ratings) -> Mapping[Any, float]:
-    if not rated.n or len(rated.categories) > MANY_CATEGORIES:
-        return {}
-    share = np.bincount(rated.code, minlength=len(rated.categories)) / rated.n
-    return dict(zip(rated.categories, share.tolist(), strict=True))
+    return marginals_of(rated) if len(rated.categories) <= MANY_CATEGORIES else {}

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from calibrate.agreeing.table import RatedTable
 from calibrate.agreement import Confusion, Marginal, SplitUnit
 from calibrate.stats.agreement.ratings import Ratings
+from calibrate.stats.agreement.raw import disagreeing_share
 
 MAX_RATERS = 60  # those with the most ratings; 1,770 pairs
 MAX_PAIRS = 66  # what a matrix of twelve raters needs
@@ -84,23 +85,13 @@ def unit_disagreement(ratings: Ratings) -> NDArray[np.float64]:
     """
     size = ratings.per_unit.astype(np.float64)
     if ratings.level == "nominal" or ratings.scores is None:
-        apart, most = _differing(ratings), _most_differing(size, len(ratings.categories))
+        apart, most = (
+            disagreeing_share(ratings) * size * (size - 1) / 2.0,
+            _most_differing(size, len(ratings.categories)),
+        )
     else:
         apart, most = _distances(ratings), _most_distance(size) * (np.ptp(ratings.scores) if ratings.n else 0.0)
     return np.where(size > 1, np.divide(apart, most, out=np.zeros(ratings.units), where=most > 0), np.nan)
-
-
-def _differing(ratings: Ratings) -> NDArray[np.float64]:
-    """Return how many pairs of each unit's ratings differ."""
-    size = ratings.per_unit.astype(np.float64)
-    order = np.lexsort((ratings.code, ratings.unit))
-    unit, code = ratings.unit[order], ratings.code[order]
-    starts = np.ones(len(unit), dtype=bool)
-    starts[1:] = (np.diff(unit) != 0) | (np.diff(code) != 0)
-    first = np.flatnonzero(starts)
-    same = np.diff(np.append(first, len(unit))).astype(np.float64)
-    equal = np.bincount(unit[first], weights=same * (same - 1) / 2.0, minlength=ratings.units)
-    return np.asarray(size * (size - 1) / 2.0 - equal)
 
 
 def _most_differing(size: NDArray[np.float64], categories: int) -> NDArray[np.float64]:
