@@ -354,7 +354,10 @@ class Annotation(Noun):
 
 
 class Criterion(Noun):
-    """One atomic rule of a rubric, with the verbatim span it is grounded in."""
+    """One atomic rule of a rubric, with the verbatim span it is grounded in; a pass is the user keeping it.
+
+    `applies` says when it applies, empty where it always does; `item` is the task that it was written for.
+    """
 
     id: str
     family: str
@@ -362,6 +365,8 @@ class Criterion(Noun):
     text: str
     source: Literal["blueprint", "guidelines", "tools"]
     span: str
+    applies: str = ""
+    item: str | None = None
 
 
 class Assignment(Noun):
