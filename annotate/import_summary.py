@@ -52,6 +52,8 @@ class ImportSummary:
     sources: list[SourceSummary] = field(default_factory=list)
     next_command: str = "usercal status"
     """What the reader may want next; the lines do not say it."""
+    criteria: int = 0
+    """Criteria of rubrics that are new."""
     completed: int = 0
     """Records in the store that got what was not known of them before: who played the user, its task, guidelines."""
     streams: list[StreamSummary] = field(default_factory=list)
@@ -81,6 +83,8 @@ class ImportSummary:
             answer += f"; {_many(self.corrections, 'rating')} differed and {_were(self.corrections)} corrected"
         if self.annotations > self.corrections and not self.new:
             answer += f"; {_many(self.annotations - self.corrections, 'annotation')} added"
+        if self.criteria:
+            answer += f"; {_many(self.criteria, 'criterion', 'criteria')} added"
         lines = [_row("stored", answer)]
         for source in self.sources:
             lines += _source_lines(source)
@@ -107,6 +111,7 @@ def summarise(
         items_completed=counts.get("items completed", 0),
         sources=[_summary(batch) for batch in batches],
         next_command="usercal plan" if human else "usercal ufs" if simulated else "usercal status",
+        criteria=counts.get("criteria", 0),
         completed=counts.get("completed", 0),
         streams=list(streams),
         failures=list(failures),
@@ -198,8 +203,8 @@ def _rows(name: str, texts: Sequence[str]) -> list[str]:
     return [_row(name if place == 0 else "", text) for place, text in enumerate(texts)]
 
 
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+def _many(count: int, noun: str, plural: str | None = None) -> str:
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def _were(count: int) -> str:

@@ -78,7 +78,9 @@ class Plan:
         raters = {rater.id: self._rater(rater) for rater in batch.raters}
         for scale in batch.scales:
             self._scale(scale, batch)
+        known_criteria = len(self._criteria)
         self._add_missing(batch.criteria, self._criteria)
+        self.counts["criteria"] += len(self._criteria) - known_criteria
         names, known, added = self._add_conversations(batch, items)
         self._runs_met.update(one.run for one in added)
         self._add_runs(batch.runs)
