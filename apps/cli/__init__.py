@@ -22,7 +22,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "plan": ("apps.cli.plan", "What a run would do and cost; spends nothing."),
     "run": ("apps.cli.run", "Profiles, twins and ratings, as planned; resumes by the same command."),
     "judge": ("apps.cli.judge", "Ask models for ratings on any scale."),
-    "rubrics": ("apps.cli.rubrics", "What a simulated user owes its contract, rule by rule; by code."),
+    "rubrics": ("apps.cli.rubrics", "What a simulated user owes its contract, rule by rule."),
     "agreement": ("apps.cli.agreement", "Do raters agree: any scale, people and models, a study or a file."),
     "ufs": ("apps.cli.ufs", "Fidelity of user proxies: probes, score, frontier, and the cheapest that is enough."),
     "report": ("apps.cli.report", "Alignment, realism and outcome, with intervals."),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apps.cli.options import answer, json_option, open_study, row, shown_path, study_options
+from apps.cli.options import answer, json_option, labelled, open_study, row, shown_path, study_options
 
 if TYPE_CHECKING:
     from annotate.rubrics.contract import Contract
@@ -30,7 +30,7 @@ Examples:
 """,
 )
 @click.option("--tools", type=click.Path(path_type=Path), metavar="FILE", help="JSON: the tools that users had.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the criteria there, as JSON Lines.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write them: .csv, else JSON Lines.")
 @study_options
 @json_option
 def template(tools: Path | None, out: Path | None, folder: Path | None, store: str | None, as_json: bool) -> int:
@@ -107,15 +107,59 @@ def _following(any_task: bool, out: Path | None) -> list[tuple[str, str]]:
         return [("usercal import runs/", "tau-bench or tau2 results, with their tasks")]
     if out is None:
         return [("usercal rubrics template --out criteria.jsonl", "write them, to read and to edit")]
-    return [(f"usercal import {shown_path(out)}", "take them into the study")]
+    return [(f"usercal rubrics import {shown_path(out)}", "take them into the study, as they are or edited")]
+
+
+@command.command("import", epilog="Example:  usercal rubrics import criteria.csv")
+@click.argument("path", type=click.Path(path_type=Path), metavar="FILE")
+@click.option("--tools", type=click.Path(path_type=Path), metavar="FILE", help="JSON: the tools that users had.")
+@study_options
+@json_option
+def take(path: Path, tools: Path | None, folder: Path | None, store: str | None, as_json: bool) -> int:
+    """Take criteria that people wrote or edited into the study: JSON Lines, CSV or Parquet.
+
+    Each must stand on its task's contract: the words it quotes must be there. One that does not is named and left out.
+    """
+    from annotate.rubrics.files import read_criteria
+    from annotate.rubrics.grounding import fault_of
+    from annotate.rubrics.stored import read_contracts, read_tools
+    from annotate.schema import Criterion
+    from annotate.taxonomy import load_taxonomy
+
+    study = open_study(folder, store)
+    domain, surface = read_tools(tools) if tools is not None else (None, ())
+    criteria = read_criteria(path)
+    extra = study.config.taxonomy.path
+    taxonomy = load_taxonomy(study.folder / extra if extra else None)
+    with study.open_store(create=False) as opened:
+        contracts = {one.item: one for one in read_contracts(opened, tools=surface, domain=domain)}
+        faults: dict[str, str] = {}
+        for one in criteria:
+            contract = contracts.get(one.item or "")
+            fault = "its task is not in the study" if contract is None else fault_of(one, contract, taxonomy)
+            if fault is not None:
+                faults[one.id] = fault
+        known = opened.ids(Criterion)
+        new = [one for one in criteria if one.id not in known and one.id not in faults]
+        with opened.begin() as transaction:
+            transaction.add(new)
+    there = sum(one.id in known for one in criteria if one.id not in faults)
+    lines = [row("stored", f"{len(new):,} new, {there:,} already there")]
+    shown = [f"{name}: {fault}" for name, fault in list(faults.items())[:5]]
+    more = [f"… {len(faults) - len(shown):,} more (--json)"] if len(faults) > len(shown) else []
+    lines += labelled(f"left out {len(faults)}", [*shown, *more], indent=14) if faults else []
+    answer(as_json, {"new": len(new), "already_there": there, "left_out": faults}, lines)
+    return 1 if faults and not new and not there else 0
 
 
 def _write(path: Path, criteria: Sequence[Criterion]) -> None:
     """Write the criteria beside their place and then put them there, so that nothing is ever half written."""
+    from annotate.rubrics.files import criteria_text
+
     partial = path.with_name(f"{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text("".join(f"{one.model_dump_json()}\n" for one in criteria), "utf-8")
+        partial.write_text(criteria_text(criteria, path.suffix), "utf-8")
         partial.replace(path)
     except OSError:
         partial.unlink(missing_ok=True)

@@ -78,6 +78,31 @@ def test_what_was_written_can_be_imported(call: Call, study: Path, tmp_path: Pat
         assert store.count(Criterion) == 3
 
 
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_what_was_edited_is_taken_in_where_it_stands(call: Call, study: Path, tmp_path: Path, ending: str) -> None:
+    store_tasks(study, PARTS)
+    path = tmp_path / f"k.{ending}"
+    assert call("rubrics", "template", "--study", study, "--out", path).code == 0
+    text = path.read_text("utf-8")
+    assert "Your customer number is 77-12." in text
+    path.write_text(text.replace("k_", "own_").replace("You are Mira Oduya.", "You are somebody else."), "utf-8")
+    said = call("rubrics", "import", path, "--study", study, "--json")
+    assert said.code == 0, said.err
+    facts = json.loads(said.out)
+    assert (facts["new"], facts["already_there"], len(facts["left_out"])) == (2, 0, 1)
+    assert "does not stand in the blueprint" in next(iter(facts["left_out"].values()))
+    again = json.loads(call("rubrics", "import", path, "--study", study, "--json").out)
+    assert (again["new"], again["already_there"]) == (0, 2)
+
+
+def test_criteria_of_tasks_that_are_not_there_are_left_out(call: Call, study: Path, tmp_path: Path) -> None:
+    store_tasks(study, PARTS)
+    path = tmp_path / "k.csv"
+    path.write_text("family,mode,text,source,span,item\ngroundedness,self_contradiction,a,blueprint,b c,zz\n", "utf-8")
+    said = call("rubrics", "import", path, "--study", study)
+    assert said.code == 1 and "its task is not in the study" in said.out
+
+
 def test_a_study_without_proxies_says_what_comes_first(call: Call, study: Path) -> None:
     with Study.open(study).open_store():
         pass
