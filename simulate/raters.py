@@ -49,15 +49,7 @@ class SimulatedRater:
     @property
     def rater(self) -> Rater:
         """The rater that the annotations name: a model with the hash of its prompt."""
-        prompt_hash = self.task.prompts.hash(self.prompt_name)
-        identity = canonical_hash([self.voice.model.model, self.voice.model.temperature, prompt_hash])[:12]
-        return Rater(
-            id=f"m_{identity}",
-            kind="model",
-            name=self.voice.name,
-            model=self.voice.model.model,
-            prompt_hash=prompt_hash,
-        )
+        return model_rater(self.voice, self.task.prompts.hash(self.prompt_name))
 
     async def rate(
         self, identity: str, conversation: Conversation, item: Item, profile: Profile | None, run: str | None
@@ -247,6 +239,12 @@ class SimulatedRater:
         return self._missing(
             identity, target, "unparsable", run, call=failed.call, flags=(*flags, failed.kind), presentation=place
         )
+
+
+def model_rater(voice: Voice, prompt_hash: str) -> Rater:
+    """Return the rater that a model is with one prompt: another prompt or temperature is another rater."""
+    identity = canonical_hash([voice.model.model, voice.model.temperature, prompt_hash])[:12]
+    return Rater(id=f"m_{identity}", kind="model", name=voice.name, model=voice.model.model, prompt_hash=prompt_hash)
 
 
 def prompt_name(task: Task, scale: str) -> str:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from annotate.rubrics.contract import Contract
-from annotate.schema import Annotation, Conversation, Criterion, Rater, Scale, Target, canonical_hash
+from annotate.schema import Annotation, Conversation, Criterion, Rater, Scale, Target
 from simulate.asking import Voice
 from simulate.llm import CallFailed
 from simulate.prompts import Prompt, PromptBook
-from simulate.raters import UNREADABLE
+from simulate.raters import UNREADABLE, model_rater
 from simulate.rubrics.trajectory import Trajectory, blind
 from simulate.rubrics.verdict import Verdict, read_verdict, verdict_schema
 
@@ -51,15 +51,7 @@ class CriterionJudge:
     @property
     def rater(self) -> Rater:
         """The rater that the annotations name: a model with the hash of its prompt."""
-        prompt_hash = PROMPTS.hash(PROMPT)
-        identity = canonical_hash([self.voice.model.model, self.voice.model.temperature, prompt_hash])[:12]
-        return Rater(
-            id=f"m_{identity}",
-            kind="model",
-            name=self.voice.name,
-            model=self.voice.model.model,
-            prompt_hash=prompt_hash,
-        )
+        return model_rater(self.voice, PROMPTS.hash(PROMPT))
 
     async def judge(
         self,
