@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import Connection, Engine, delete, func, insert, select
+from sqlalchemy import Connection, Engine, Insert, bindparam, delete, func, insert, select
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.sql import Select
 
@@ -53,7 +54,7 @@ class Transaction:
         for kind, batch in _by_kind(nouns):
             shelf = SHELVES[kind]
             for start in range(0, len(batch), _CHUNK):
-                self._connection.execute(insert(shelf.table), [_row(shelf, n) for n in batch[start : start + _CHUNK]])
+                self._connection.execute(_insert(kind), [_row(shelf, n) for n in batch[start : start + _CHUNK]])
 
     def add_new(self, nouns: Iterable[Noun]) -> int:
         """Insert those that are not there yet (by id, import key or cell); return how many were new."""
@@ -140,12 +141,11 @@ class Store:
 
     def iterate(self, kind: type[N], /, *, chunk: int = _CHUNK, **filters: Any) -> Iterator[N]:
         """Yield nouns in order of insertion, `chunk` at a time, so that memory stays bounded."""
-        table, last = SHELVES[kind].table, 0
+        query, given = _page(kind, filters)
+        last = 0
         while True:
-            query = _where(select(table.c.seq, table.c.body), table, filters)
-            query = query.where(table.c.seq > last).order_by(table.c.seq).limit(chunk)
             with self._translated(), self.engine.connect() as connection:
-                rows = connection.execute(query).all()
+                rows = connection.execute(query, {**given, "after_seq": last, "at_most": chunk}).all()
             for seq, body in rows:
                 last = seq
                 yield self._decoded(kind, body, seq)
@@ -226,6 +226,26 @@ def _by_kind(nouns: Iterable[Noun]) -> Iterator[tuple[type[Noun], list[Noun]]]:
     for noun in nouns:
         groups.setdefault(type(noun), []).append(noun)
     yield from groups.items()
+
+
+@cache
+def _insert(kind: type[Noun]) -> Insert:
+    return insert(SHELVES[kind].table)
+
+
+def _page(kind: type[Noun], filters: Mapping[str, Any]) -> tuple[Select[Any], dict[str, Any]]:
+    """Return the query of a page of nouns and its parameters; a query of plain values is built once and kept."""
+    plain = {name: value for name, value in filters.items() if isinstance(value, (str, int, float))}
+    query = _plain_page(kind, tuple(plain))
+    rest = {name: value for name, value in filters.items() if name not in plain}
+    return (_where(query, SHELVES[kind].table, rest) if rest else query), plain
+
+
+@cache
+def _plain_page(kind: type[Noun], names: tuple[str, ...]) -> Select[Any]:
+    table = SHELVES[kind].table
+    query = select(table.c.seq, table.c.body).where(*(table.c[name] == bindparam(name) for name in names))
+    return query.where(table.c.seq > bindparam("after_seq")).order_by(table.c.seq).limit(bindparam("at_most"))
 
 
 def _where(query: Select[Any], table: Any, filters: Mapping[str, Any]) -> Select[Any]:
