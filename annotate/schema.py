@@ -292,13 +292,17 @@ class Scale(Noun):
 
 
 class Rater(Noun):
-    """Who rates: a person under a pseudonym, or a model with the hash of its prompt."""
+    """Who rates: a person under a pseudonym, or a model with the hash of its prompt.
+
+    `repeat_of` names the rater of the first time where the same model is asked once more; such a one is another rater.
+    """
 
     id: str
     kind: Literal["human", "model"]
     name: str
     model: str | None = None
     prompt_hash: str | None = None
+    repeat_of: str | None = None
 
 
 class Target(Noun):
@@ -369,6 +373,77 @@ class Criterion(Noun):
     item: str | None = None
 
 
+class UserTool(Noun):
+    """A tool that a user has: `kind` is read, write, or empty where nobody says."""
+
+    name: str
+    kind: str = ""
+    arguments: tuple[str, ...] = ()
+
+
+class Rubric(Noun):
+    """The criteria of one task as somebody wrote them, and the contract that they were written for.
+
+    name: of the rubric set that it is meant for. writer: the id of a rater, `template VERSION` or `people`; model: the
+    model's name where one wrote. criteria: their ids, in order; none where the reply held none, and `fault` says why.
+    revises: the rubric whose rejected criteria this one puts right; its own are further ones. The hashes are those of
+    the contract; `guidelines_hash` is None where the guidelines are not known.
+    """
+
+    id: str
+    name: str
+    item: str
+    domain: str
+    writer: str
+    model: str | None = None
+    criteria: tuple[str, ...] = ()
+    fault: str | None = None
+    blueprint_hash: str
+    guidelines_hash: str | None = None
+    tools_hash: str
+    tools: tuple[UserTool, ...] = ()
+    sample: str | None = None
+    revises: str | None = None
+    call_ids: tuple[str, ...] = ()
+    created_at: AwareDatetime = Field(default_factory=now)
+
+
+class Rejection(Noun):
+    """A criterion that may not be judged by, with the check that it failed and who found that: code or a model."""
+
+    criterion: str
+    check: str | None
+    reason: str
+    by: Literal["code", "model", "people"]
+
+
+class RubricSet(Noun):
+    """Rubrics frozen together: what is judged by, and what was rejected and why.
+
+    content_hash: over the accepted criteria and the hashes of their tasks' contracts, so that equal sets have equal
+    hashes whatever they are called. rubrics: the ids of the `Rubric`s, one or more a task. forced: whether the
+    verifier is the model that wrote. redundancy: by what repeated rules were told, such as `words`.
+    """
+
+    id: str
+    name: str
+    version: int = Field(ge=1)
+    content_hash: str
+    rubrics: tuple[str, ...]
+    criteria: tuple[str, ...]
+    rejected: tuple[Rejection, ...] = ()
+    writers: tuple[str, ...] = ()
+    verifier: str | None = None
+    forced: bool = False
+    redundancy: str | None = None
+    created_at: AwareDatetime = Field(default_factory=now)
+
+    @property
+    def label(self) -> str:
+        """What it is called where its numbers are printed: `retail-v1 #3fa9c1`."""
+        return f"{self.name}-v{self.version} #{self.content_hash[:6]}"
+
+
 class Assignment(Noun):
     """Who rates or does what, leased, with its batch, stratum and inclusion probability."""
 
@@ -396,7 +471,7 @@ class Cell(Noun):
 
     id: str
     run: str
-    kind: Literal["profile", "conversation", "annotation"]
+    kind: Literal["profile", "conversation", "annotation", "rubric", "review", "verdict"]
     spec: dict[str, Any]
 
 

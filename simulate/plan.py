@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from annotate.config import RunSection, StrategyConfig, StudyConfig
 from annotate.errors import ConfigError, nearest
-from annotate.schema import Annotation, Conversation, Profile, Scale, canonical_hash
+from annotate.schema import Conversation, Scale
 from annotate.store import Store
 from annotate.study import known_names
+from simulate.cells import Plan, cell_id, finished
 from simulate.judgeable import check_judgeable
 from simulate.raters import prompt_name
 from simulate.task import Part, Task, shipped
@@ -38,33 +39,10 @@ class Planned:
     order: str | None = None
     parts: tuple[Part, ...] = ()
 
-
-@dataclass
-class Plan:
-    """Every cell of a run, and which are finished."""
-
-    run: str
-    cells: list[Planned] = field(default_factory=list)
-    finished: set[str] = field(default_factory=set)
-    notes: list[str] = field(default_factory=list)
-
-    def once(self) -> None:
-        """Keep one of cells that are the same: two names of one judge, two strategies that give the same."""
-        cells: dict[str, Planned] = {}
-        for cell in self.cells:
-            cells.setdefault(cell.id, cell)
-        if (more := len(self.cells) - len(cells)) > 0:
-            self.notes.append(f"{more:,} cells are named twice, and are done and counted once")
-        self.cells = list(cells.values())
-
-    def open(self, kind: Kind | None = None) -> list[Planned]:
-        """The cells still to do."""
-        return [c for c in self.cells if c.id not in self.finished and kind in (None, c.kind)]
-
-    def count(self, kind: Kind) -> tuple[int, int]:
-        """(finished, planned) of one kind."""
-        planned = [c for c in self.cells if c.kind == kind]
-        return sum(c.id in self.finished for c in planned), len(planned)
+    @property
+    def group(self) -> str:
+        """Each is done for itself."""
+        return self.id
 
 
 def strategies_of(config: StudyConfig, run: RunSection) -> dict[str, StrategyConfig]:
@@ -106,10 +84,10 @@ class Planner:
         self.config, self.run, self.tasks, self.store = config, run, tasks, store
         self.strategies = strategies_of(config, run)
 
-    def plan(self, *, twins: bool = True, judge: bool = True) -> Plan:
+    def plan(self, *, twins: bool = True, judge: bool = True) -> Plan[Planned]:
         """Return the plan: profiles, then twins, then annotations."""
         check_run(self.config, self.run, twins=twins)
-        plan = Plan(self.run.name, notes=list(self._unused()))
+        plan: Plan[Planned] = Plan(self.run.name, notes=list(self._unused()))
         for task in self.tasks.values():
             if judge:
                 self._check_scales(task)
@@ -125,9 +103,9 @@ class Planner:
         plan.finished = finished(self.store, plan.cells)
         return plan
 
-    def plan_judging(self) -> Plan:
+    def plan_judging(self) -> Plan[Planned]:
         """Return a plan of ratings only: of the human conversations, and of every twin of theirs in the store."""
-        plan = Plan(self.run.name)
+        plan: Plan[Planned] = Plan(self.run.name)
         check_run(self.config, self.run, twins=False)
         for task in self.tasks.values():
             self._check_scales(task)
@@ -143,9 +121,9 @@ class Planner:
         plan.finished |= finished(self.store, plan.cells)
         return plan
 
-    def plan_profiles(self) -> Plan:
+    def plan_profiles(self) -> Plan[Planned]:
         """Return a plan of profiles only, with every part that the tasks know."""
-        plan = Plan(self.run.name)
+        plan: Plan[Planned] = Plan(self.run.name)
         check_run(self.config, self.run, twins=False)
         for task in self.tasks.values():
             plan.cells += [self._profile(c, task, task.file.parts) for c in self._chosen(task)]
@@ -187,7 +165,7 @@ class Planner:
                 needs = (profile.id,) if profile and set(strategy.parts) & set(parts) else ()
                 spec = {**self._twin_spec(conversation, task, strategy, needs), "trial": trial}
                 yield Planned(
-                    _id("t", spec), "conversation", conversation.id, task.name, needs, strategy=name, trial=trial
+                    cell_id("t", spec), "conversation", conversation.id, task.name, needs, strategy=name, trial=trial
                 )
 
     def _parts(self, task: Task) -> tuple[Part, ...]:
@@ -212,7 +190,7 @@ class Planner:
             "prompts": [task.prompts.hash(n) for n in ("extract_style", "extract_knowledge", "extract_preferences")],
             "styles": {p: [a.model_dump() for a in task.styles[p]] for p in task.styles},
         }
-        return Planned(_id("f", spec), "profile", conversation.id, task.name, parts=parts)
+        return Planned(cell_id("f", spec), "profile", conversation.id, task.name, parts=parts)
 
     def _twin_spec(
         self, conversation: Conversation, task: Task, strategy: StrategyConfig, needs: tuple[str, ...]
@@ -265,7 +243,7 @@ class Planner:
             "max_tokens": self.run.assistant_max_tokens,
         }
         return Planned(
-            _id("a", spec),
+            cell_id("a", spec),
             "annotation",
             conversation.id,
             task.name,
@@ -306,17 +284,6 @@ def check_scales(tasks: Iterable[Task], config: StudyConfig, names: Sequence[str
             )
 
 
-def finished(store: Store, cells: Sequence[Planned]) -> set[str]:
-    """Return the ids of the cells whose result is in the store."""
-    wanted = {cell.id for cell in cells}
-    done = store.ids(Profile) | store.ids(Annotation) | {c for c in store.column(Conversation, "cell") if c}
-    return wanted & done
-
-
 def _source(conversation: Conversation) -> list[str | None]:
     """What names a conversation: its content, its person and its item, not the id that it happened to get."""
     return [conversation.content_hash, conversation.participant, conversation.item]
-
-
-def _id(prefix: str, spec: dict[str, Any]) -> str:
-    return f"{prefix}_{canonical_hash(spec)[:20]}"

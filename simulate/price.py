@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from annotate.schema import Conversation, Usage
+from simulate.cells import Plan
 from simulate.llm.cost import cost_usd, rates_for
-from simulate.plan import Plan, Planned, Planner
+from simulate.plan import Planned, Planner
 from simulate.profiles import first_part
 
 TOKENS_PER_WORD = 1.4
@@ -72,7 +73,7 @@ class RunPrice:
         return {"models": {name: vars(load) for name, load in self.models.items()}, "estimated_cost_usd": self.cost_usd}
 
 
-def estimate_run(planner: Planner, plan: Plan) -> RunPrice:
+def estimate_run(planner: Planner, plan: Plan[Planned]) -> RunPrice:
     """Estimate the open cells of a plan from the lengths of the conversations that they start from.
 
     Twins are taken to be as long as their humans, within the caps. Replies in the ledger are not known to be free

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Table
+from sqlalchemy import Table, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
 from annotate import schema
 from annotate.schema import Annotation, Call, Conversation, Noun, Profile, canonical_hash
 
-VERSION = "0001"
+VERSION = "0002"
 """The newest migration; a test holds it to what the migrations folder says."""
 
 
@@ -84,6 +84,21 @@ class AnnotationRow(Base, table=True):
 class CriterionRow(Base, table=True):
     __tablename__ = "criterion"
     family: str
+
+
+class RubricRow(Base, table=True):
+    __tablename__ = "rubric"
+    name: str = Field(index=True)
+    item: str = Field(index=True)
+    writer: str
+
+
+class RubricSetRow(Base, table=True):
+    __tablename__ = "rubric_set"
+    __table_args__ = (UniqueConstraint("name", "version"),)
+    name: str
+    version: int
+    content_hash: str = Field(index=True)
 
 
 class AssignmentRow(Base, table=True):
@@ -193,6 +208,8 @@ SHELVES: dict[type[Noun], Shelf] = {
     schema.Rater: _shelf(RaterRow, _fields("kind", "name")),
     Annotation: _shelf(AnnotationRow, _annotation),
     schema.Criterion: _shelf(CriterionRow, _fields("family")),
+    schema.Rubric: _shelf(RubricRow, _fields("name", "item", "writer")),
+    schema.RubricSet: _shelf(RubricSetRow, _fields("name", "version", "content_hash")),
     schema.Assignment: _shelf(AssignmentRow, _fields("rater", "batch")),
     schema.Run: _shelf(RunRow, _fields("name")),
     schema.Cell: _shelf(CellRow, _fields("run", "kind")),

@@ -299,7 +299,7 @@ def _run(study: Study, live: bool, calls: int, say: _Sayer) -> tuple[int, dict[s
                 meter=work.Meter(quiet=say.quiet or not live, every=5.0),
                 ledger=ledger if live else LayeredLedger(RecordedLedger(recording), ledger),
             )
-            counts = {label: plan.count(kind)[0] for kind, label in work.KINDS}  # type: ignore[arg-type]
+            counts = {label: plan.count(kind)[0] for kind, label in work.KINDS}
             note(
                 ", ".join(f"{n} {label}" for label, n in counts.items())
                 + f" by {spending['paid_calls'] + spending['cached_calls']} calls"

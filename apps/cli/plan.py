@@ -32,13 +32,13 @@ def command(config: Path | None, folder: Path | None, store: str | None, as_json
     facts = {
         "run": run.name,
         "cells": {
-            label: dict(zip(("done", "planned"), plan.count(kind), strict=True))  # type: ignore[arg-type]
+            label: dict(zip(("done", "planned"), plan.count(kind), strict=True))
             for kind, label in work.KINDS
         },
         "notes": plan.notes,
         **priced.to_dict(),
     }
-    planned = any(plan.count(kind)[1] for kind, _ in work.KINDS)  # type: ignore[arg-type]
+    planned = any(plan.count(kind)[1] for kind, _ in work.KINDS)
     following = [(f"usercal run{f' {config}' if config else ''}", "do it; Ctrl-C and resume any time")]
     answer(as_json, facts, lines, following if planned else [("usercal import PATH", "people's conversations first")])
 

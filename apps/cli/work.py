@@ -20,9 +20,10 @@ from apps.cli.options import row
 
 if TYPE_CHECKING:
     from annotate.store import Store
+    from simulate.cells import Plan
+    from simulate.engine import Engine, Progress, Summary
     from simulate.llm import Gateway, Ledger
-    from simulate.plan import Plan, Planner
-    from simulate.runner import Progress, Summary
+    from simulate.plan import Planner
     from simulate.task import Task
 
 KINDS = (("profile", "profiles"), ("conversation", "twins"), ("annotation", "ratings"))
@@ -125,9 +126,18 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def execute(
-    planner: Planner,
-    plan: Plan,
+Observer = Callable[["Progress"], None]
+
+
+def execute(planner: Planner, plan: Plan[Any], study: Study, **how: Any) -> tuple[Summary, dict[str, Any]]:
+    """Carry out a plan of profiles, twins and ratings; see `carry_out`."""
+    from simulate.runner import Runner
+
+    return carry_out(lambda gateway, observe: Runner(planner, plan, gateway, observe), study, **how)
+
+
+def carry_out(
+    make: Callable[[Gateway, Observer], Engine[Any]],
     study: Study,
     *,
     ledger: Ledger,
@@ -136,9 +146,11 @@ def execute(
     budget_usd: float | None = None,
     max_calls: int | None = None,
 ) -> tuple[Summary, dict[str, Any]]:
-    """Carry out a plan; Ctrl-C stops after the calls under way. Returns the summary and the spending."""
+    """Let the engine that `make` returns do its work; Ctrl-C stops after the calls under way.
+
+    Returns the summary and the spending.
+    """
     from simulate.llm import Gateway
-    from simulate.runner import Runner
 
     async def work() -> tuple[Summary, dict[str, Any]]:
         gateway = Gateway(
@@ -149,7 +161,7 @@ def execute(
             offline=offline,
             on_call=lambda _: meter.show(runner.progress, gateway),
         )
-        runner = Runner(planner, plan, gateway, observe=lambda progress: meter.show(progress, gateway))
+        runner = make(gateway, lambda progress: meter.show(progress, gateway))
         meter.show(runner.progress, gateway)
         async with gateway:
             with _interruptible(runner.stop.set):
@@ -193,9 +205,9 @@ def _interruptible(stop: Callable[[], None]) -> Any:
             loop.remove_signal_handler(one)
 
 
-def plan_lines(plan: Plan) -> list[str]:
+def plan_lines(plan: Plan[Any]) -> list[str]:
     """Say what is planned and what is done already."""
-    counts = {label: plan.count(kind) for kind, label in KINDS}  # type: ignore[arg-type]
+    counts = {label: plan.count(kind) for kind, label in KINDS}
     total = sum(planned for _, planned in counts.values())
     done = sum(finished for finished, _ in counts.values())
     if not total:

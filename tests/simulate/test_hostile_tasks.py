@@ -15,12 +15,13 @@ from annotate.config import RunSection, StudyConfig, TaskConfig
 from annotate.errors import ConfigError, OutcomeError
 from annotate.schema import Annotation, Conversation, Failure, Item, Participant, Scale, Turn
 from annotate.store import Store
+from simulate.engine import Summary
 from simulate.judgeable import check_judgeable
 from simulate.ledger import StoreLedger
 from simulate.llm import Gateway
 from simulate.plan import Planner
 from simulate.prompts import PromptBook
-from simulate.runner import Runner, Summary
+from simulate.runner import Runner
 from simulate.task import Task, has_folder, load_task
 
 TASK = """\

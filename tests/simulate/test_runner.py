@@ -15,11 +15,13 @@ from scripted import ScriptedTransport
 from annotate.errors import ConfigError
 from annotate.schema import Annotation, Call, Conversation, Failure, Profile
 from annotate.store import Store
+from simulate.cells import Plan
+from simulate.engine import Progress, Summary
 from simulate.ledger import StoreLedger
 from simulate.llm import Gateway
-from simulate.plan import Plan, Planner, check_scales
+from simulate.plan import Planner, check_scales
 from simulate.price import estimate_run
-from simulate.runner import Progress, Runner, Summary
+from simulate.runner import Runner
 from simulate.task import load_tasks
 
 
