@@ -20,32 +20,49 @@ if TYPE_CHECKING:
 def read_contracts(store: Store, *, tools: Sequence[Tool] = (), domain: str | None = None) -> list[Contract]:
     """Return the contract of each task of user proxies in the store whose blueprint is known, in order of import.
 
-    Guidelines are those of the first run of the task that knows them. `tools` belong to the tasks of `domain`, or to
-    all where it is None.
+    Guidelines and tools are those of the first run of the task that knows them. `tools`, where given, are those of the
+    tasks of `domain`, or of all where it is None.
     """
-    guidelines = _guidelines(store)
-    found = []
-    for item in store.iterate(Item):
-        if not item.task.startswith(TASK_PREFIX):
-            continue
-        own = tools if domain in (None, item.tags.get("domain")) else ()
-        contract = contract_of(item, guidelines=guidelines.get(item.id), tools=own)
-        if contract is not None:
-            found.append(contract)
-    return found
-
-
-def _guidelines(store: Store) -> dict[str, str]:
-    by_run: dict[str, str] = {}
-    for run in store.iterate(Run):
-        text = (run.config.get("guidelines") or {}).get("text")
-        if isinstance(text, str) and text.strip():
-            by_run[run.id] = text
-    found: dict[str, str] = {}
+    told = Told(store)
+    first: dict[str, dict[str, Any]] = {}
     for episode in store.iterate(Conversation, origin="simulated"):
-        if episode.run in by_run:
-            found.setdefault(episode.item, by_run[episode.run])
-    return found
+        found = first.setdefault(episode.item, {})
+        run = str(episode.run)
+        if run in told.guidelines:
+            found.setdefault("guidelines", told.guidelines[run])
+        if run in told.tools:
+            found.setdefault("tools", told.tools[run])
+    contracts = []
+    for item in store.iterate(Item):
+        if item.task.startswith(TASK_PREFIX):
+            own = first.get(item.id, {})
+            if tools and domain in (None, item.tags.get("domain")):
+                own = {**own, "tools": tools}
+            if (contract := contract_of(item, **own)) is not None:
+                contracts.append(contract)
+    return contracts
+
+
+class Told:
+    """What the runs of a study tell of contracts: run → the guidelines' text, and the tools that its users had."""
+
+    def __init__(self, store: Store) -> None:
+        self.guidelines: dict[str, str] = {}
+        self.tools: dict[str, tuple[Tool, ...]] = {}
+        for run in store.iterate(Run):
+            text = (run.config.get("guidelines") or {}).get("text")
+            if isinstance(text, str) and text.strip():
+                self.guidelines[run.id] = text
+            if isinstance(listed := run.config.get("user_tools"), list):
+                self.tools[run.id] = tuple(_tool(Path(f"run {run.name}"), one) for one in listed)
+
+    def contract(self, episode: Conversation, item: Item, tools: Sequence[Tool] = ()) -> Contract | None:
+        """Return the contract of one episode, with the guidelines of its own run; None for an unknown blueprint.
+
+        `tools` are its tools where its run does not know them.
+        """
+        run = str(episode.run)
+        return contract_of(item, guidelines=self.guidelines.get(run), tools=self.tools.get(run, tuple(tools)))
 
 
 def read_tools(path: Path) -> tuple[str | None, tuple[Tool, ...]]:
